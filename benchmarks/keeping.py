@@ -20,7 +20,7 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 import streamnb as snb
-from streamnb.rows import sizes
+from streamnb.rows import row_blocks
 
 N_WORDS, LENGTH, N_CLASSES = 20_000, 60, 8
 N_READS, N_READS_ON_WORKERS = 10, 20
@@ -76,7 +76,7 @@ class Cost(NamedTuple):
 
 def cost_on_workers(path: Path, keep: str) -> Cost:
     """The cost of a fit on a cluster whose workers cut the file into a few segments each."""
-    sizes.SEGMENT_BYTES = path.stat().st_size // N_SEGMENTS
+    row_blocks.SEGMENT_BYTES = path.stat().st_size // N_SEGMENTS
     with LocalCluster(N_WORKERS, threads_per_worker=1, local_directory=path.parent) as local, Client(local) as client:
 
         def clocks() -> np.ndarray:

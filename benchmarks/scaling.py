@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import streamnb as snb
-from streamnb.rows import opening, sizes
+from streamnb.rows import opening, row_blocks
 from streamnb.rows.source import row_ranges
 
 # Dask has workers give freed memory back at once; a scan would spend more than half of its time getting it again.
@@ -90,7 +90,7 @@ def merged_bytes_per_second(store):
 
 def main(quick=False, rows=3_000_000):
     n_rows, n_runs = (40_000, 1) if quick else (rows, 3)
-    sizes.SEGMENT_BYTES = 1 << (21 if quick else 26)  # some segments for each worker
+    row_blocks.SEGMENT_BYTES = 1 << (21 if quick else 26)  # some segments for each worker
     numbers = [1, 2][: len(os.sched_getaffinity(0))]
     with tempfile.TemporaryDirectory() as folder:
         store = write(Path(folder) / "rows.zarr", n_rows)

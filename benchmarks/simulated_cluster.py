@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from streamnb.passes.dask_workers import FAN_IN
-from streamnb.rows import sizes
+from streamnb.rows import row_blocks
 
 LEVELS = 3  # of merging on the workers
 
@@ -27,7 +27,7 @@ class Costs:
     nonzeros: float = 1e13
     decoded: float = 5.0  # of a nonzero: an int32 index and a small value
     stored: float = 2.5  # of a nonzero
-    segment: float = float(sizes.SEGMENT_BYTES)  # decoded, of one task
+    segment: float = float(row_blocks.SEGMENT_BYTES)  # decoded, of one task
     per_nonzero: float = 4.1e-9  # of one core: decode, check and sum
     table: float = 42e6  # of statistics: 20 classes x 2^18 features x 8
     per_merged_byte: float = 2e-10  # of one core: unpack and add

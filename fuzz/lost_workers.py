@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from zarr.storage import LocalStore
 
 import streamnb as snb
-from streamnb.rows import sizes
+from streamnb.rows import row_blocks
 from tests.support.clusters import SlowStore, cluster_of, in_thread, rows_in_store, until
 from tests.support.strategies import same_stats
 
@@ -79,7 +79,7 @@ def scans(client, folder, n, seed=0):
 
 
 def main(n, seed):
-    sizes.SEGMENT_BYTES = SEGMENT_BYTES
+    row_blocks.SEGMENT_BYTES = SEGMENT_BYTES
     wrong = 0
     with tempfile.TemporaryDirectory(prefix="streamnb-lost-") as folder, cluster_of(N_WORKERS, folder) as client:
         for number, (how, found) in enumerate(scans(client, Path(folder), n, seed)):

@@ -8,10 +8,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from streamnb.core.label_checks import NO_LABELS
 from streamnb.core.persistence import load
-from streamnb.core.remote import exists, is_url
-from streamnb.core.replacing import put_back
+from streamnb.core.row_checks import NO_LABELS
+from streamnb.core.stored_files import exists, is_url, put_back
 from streamnb.encoding.ngrams import KINDS
 from streamnb.encoding.sequences import sequences
 from streamnb.encoding.table import table

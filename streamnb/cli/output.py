@@ -14,7 +14,7 @@ import click
 import numpy as np
 
 from streamnb.cli.given import new_file
-from streamnb.core.replacing import replacing, replacing_folder
+from streamnb.core.stored_files import replacing, replacing_folder
 from streamnb.rows.table_files import write_parquet
 
 AT_ONCE = 1 << 16  # rows that are converted to Python objects at a time

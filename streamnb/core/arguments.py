@@ -1,11 +1,16 @@
-"""Argument checks. Each message names the argument, what was given and what would be right."""
+"""What users may pass, as types, and checks of it.
+
+Each message of a check names the argument, what was given and what would be right.
+"""
 
 import math
 import numbers
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from os import PathLike
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 
 def one_of(name: str, value: Any, allowed: Iterable[Any]) -> Any:
@@ -205,3 +210,24 @@ def check_priors(priors: Any, classes: np.ndarray, shares: np.ndarray, multilabe
     if not multilabel and not math.isclose(given.sum(), 1.0, rel_tol=1e-9):
         raise ValueError(f"priors sum to {given.sum():g}; The sum of the priors should be 1")
     return given
+
+
+class Shaped(Protocol):
+    """Anything with a shape: sparse, Dask and Zarr arrays, data frames, AnnData."""
+
+    @property
+    def shape(self) -> Any: ...
+
+
+class Opened(Protocol):
+    """Rows opened by `snb.table`, `snb.text` and similar functions."""
+
+    n_features: int | None
+
+
+Path: TypeAlias = str | PathLike[str]
+# Each item of an iterable, or of one that a function returns, is a chunk of rows; Zarr groups are iterables, too.
+Rows: TypeAlias = ArrayLike | Shaped | Opened | PathLike[str] | Iterable[Any] | Callable[[], Iterable[Any]]
+# One value for each row, or the name of the column or array that holds them.
+PerRow: TypeAlias = ArrayLike | Shaped | None
+Bytes: TypeAlias = int | float | str | None  # such as 10**9 or "1GB"; None for half of the free memory

@@ -1,5 +1,8 @@
-"""Data frames: pandas where a function returns one, and columns of pandas in types that NumPy and Arrow have."""
+"""Small tables for users: pandas frames, plain text and notebook HTML."""
 
+import sys
+from collections.abc import Iterable, Sequence
+from html import escape
 from typing import Any
 
 
@@ -23,3 +26,36 @@ def plain_column(column: Any) -> Any:
         return column
     categories = column.astype("category")
     return getattr(categories, "cat", categories).rename_categories(str)
+
+
+def prints(show: bool | None) -> bool:
+    """Return `show`; None means True except in a notebook, which shows the value of a cell as HTML."""
+    if show is not None:
+        return bool(show)
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return not hasattr(shell, "kernel")
+
+
+def aligned(table: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of cells as lines of text, the first column aligned left, the others right."""
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in table]
+
+
+def html(table: Sequence[Sequence[str]], notes: Iterable[str], caption: str = "") -> str:
+    """Rows of cells, the header first, as an HTML table with notes below it."""
+    head, *rows = ([escape(cell) for cell in row] for row in table)
+    lines = [f"<tr>{''.join(f'<th>{cell}</th>' for cell in head)}</tr>"]
+    lines += [f"<tr><th>{row[0]}</th>{''.join(f'<td>{cell}</td>' for cell in row[1:])}</tr>" for row in rows]
+    above = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return f"<table>{above}{''.join(lines)}</table>{''.join(f'<p>{escape(note)}</p>' for note in notes)}"
+
+
+def table(caption: str, rows: Iterable[tuple[str, str]]) -> str:
+    """Names and values as an HTML table of two columns, the values aligned right."""
+    lines = "".join(
+        f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:right">{escape(value)}</td></tr>'
+        for name, value in rows
+    )
+    caption = f'<caption style="text-align:left;caption-side:top">{escape(caption)}</caption>'
+    return f"<table>{caption}<tbody>{lines}</tbody></table>"

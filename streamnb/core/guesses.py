@@ -1,13 +1,26 @@
-"""Names and keywords of scikit-learn and pandas that this library spells otherwise, and what to type instead."""
+"""Names that users expect and do not find: of scikit-learn and pandas, and attributes that some objects lack."""
 
 from collections.abc import Callable, Mapping
-from functools import wraps
+from functools import update_wrapper, wraps
 from inspect import signature
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from warnings import warn
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    attribute = property  # whose return type is known to type checkers
+else:
 
+    class attribute(property):
+        """A property that does not exist (`hasattr` is False) where it cannot be computed."""
+
+        def __get__(self, instance, owner=None):
+            try:
+                return super().__get__(instance, owner)
+            except CAUSES as cause:
+                raise missing(cause) from cause
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 _PATHS = "pass the path itself to fit, snb.search or snb.table"
 _TEXTS = "use snb.text('rows.jsonl', 'field of the text', y='field of the label'), or the transformer snb.HashedText"
 _COLUMNS = "pass the data frame or path itself: snb.table encodes strings and missing values"
@@ -29,7 +42,6 @@ _INTERVALS = (
     "logarithm: sklearn.compose.TransformedTargetRegressor(snb.Ridge(), func=np.log, inverse_func=np.exp)"
 )
 _TREES = "use snb.AdditiveClassifier()"
-
 NAMES = {
     "LogisticRegression": "use snb.SoftmaxRegression(l2=1/C)",
     "LogisticRegressionCV": "use snb.SoftmaxRegressionCV()",
@@ -83,7 +95,6 @@ NAMES = {
     "save": _SAVE,
     "dump": _SAVE,
 }
-
 # Of each keyword what to type instead, by the parameter that the call must have; "" is for all others.
 _KEYWORDS = {
     "C": {"l2": "use l2=1/C", "penalty": "use penalty="},
@@ -111,7 +122,6 @@ _KEYWORDS = {
     },
     "random_state": {"seed": "use seed=", "": "leave it out, as every run gives the same result"},
 }
-
 # Attributes of a search.
 OF_SEARCH = {
     "best_estimator_": "use best_",
@@ -119,16 +129,13 @@ OF_SEARCH = {
     "cv_results_": "use results_",
     **{name: f"use best_.{name}" for name in ("predict", "predict_proba", "decision_function", "score", "evaluate")},
 }
-
 _IMPORTANCE = "sklearn.inspection.permutation_importance(model, X, y) for the columns of a table"
 _PAGE = "use snb.report(model, X, y, path), a page of HTML"
-
 _PICTURES = {
     "terms_": "use snb.AdditiveDisplay.from_estimator(model)",
     "top_features": "use snb.TellingFeaturesDisplay.from_estimator(model)",
     "": _PAGE,
 }
-
 # Attributes of a model: of each what to type instead, by the attribute that the model must have; "" is for all others.
 OF_MODELS = {
     "describe": {"": _PAGE},
@@ -145,7 +152,7 @@ OF_MODELS = {
 }
 
 
-def attribute(model: object, name: str) -> Any:
+def expected_attribute(model: object, name: str) -> Any:
     """An attribute that a model lacks, for its `__getattr__`.
 
     Raises
@@ -192,3 +199,49 @@ def with_hints(function: Function) -> Function:
         return function(*args, **given)
 
     return checked  # type: ignore[return-value]
+
+
+class AttributeValueError(AttributeError, ValueError):
+    """The attribute does not exist for the values that the object was given."""
+
+
+class AttributeTypeError(AttributeError, TypeError):
+    """The attribute does not exist for objects of this type."""
+
+
+class AttributeMemoryError(AttributeError, MemoryError):
+    """The value would not fit into memory."""
+
+
+CAUSES = (ValueError, TypeError, MemoryError)
+
+
+def missing(cause: Exception) -> AttributeError:
+    """An AttributeError with the message and, where possible, the type of the cause."""
+    if isinstance(cause, AttributeError):
+        return cause
+    kinds = {MemoryError: AttributeMemoryError, TypeError: AttributeTypeError}
+    kind = next((error for base, error in kinds.items() if isinstance(cause, base)), AttributeValueError)
+    return kind(str(cause))
+
+
+class available_if:
+    """Decorates a method that exists only where `condition(object)` is true, so that `hasattr` works."""
+
+    def __init__(self, condition: Callable[[Any], bool]):
+        self._condition = condition
+
+    def __call__(self, method: Callable) -> Any:
+        self._method = method
+        update_wrapper(self, method)
+        return self
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self._method
+        if not self._condition(instance):
+            raise AttributeError(f"This {type(instance).__name__!r} has no attribute {self._name!r}")
+        return self._method.__get__(instance, owner)

@@ -25,8 +25,7 @@ from typing import IO, Annotated, Any, Literal, Self, TypeVar, Union, get_args, 
 import numpy as np
 
 from streamnb.core.messages import DataError
-from streamnb.core.remote import downloaded, is_url
-from streamnb.core.replacing import replacing
+from streamnb.core.stored_files import downloaded, is_url, replacing
 
 FORMAT_VERSION = 2
 _HEADER = "streamnb.json"

@@ -13,8 +13,8 @@ from streamnb.corpora.conditions import Condition
 from streamnb.corpora.folder import Folder
 from streamnb.corpora.inputs import CorpusPart
 from streamnb.corpora.scoring import ScoredLabels
-from streamnb.passes.options import RunOptions
-from streamnb.passes.separately import separately
+from streamnb.passes.answering import separately
+from streamnb.passes.contract import RunOptions
 
 DIGIT = 16  # bits of the order that a round of counting looks at
 SPACES = b" \t\n\r\x0b\x0c"

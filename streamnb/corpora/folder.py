@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from streamnb.core.remote import asked, file_system
-from streamnb.core.replacing import replacing
+from streamnb.core.stored_files import asked, file_system, replacing
 
 ABOUT = "_streamnb"  # the folder with what is known of a run; readers of folders leave out such names
 RUN = f"{ABOUT}/run.json"

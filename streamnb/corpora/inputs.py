@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from streamnb.core.messages import DataError
-from streamnb.core.remote import is_url
+from streamnb.core.stored_files import is_url
 from streamnb.rows.files import (
     CSV,
     FILES,

@@ -10,16 +10,16 @@ from itertools import chain
 from operator import add
 from typing import Any, ClassVar, NamedTuple
 
+from streamnb.core.frames import table
 from streamnb.core.messages import DataError
-from streamnb.core.notebook import table
 from streamnb.core.threads import in_order
 from streamnb.corpora.folder import ABOUT, RUN, Folder, as_json
 from streamnb.corpora.inputs import CorpusPart, Files
 from streamnb.corpora.reading import CorpusReading
 from streamnb.corpora.tables import HeldTable
 from streamnb.passes import stopping
-from streamnb.passes.options import RunOptions
-from streamnb.passes.separately import separately
+from streamnb.passes.answering import separately
+from streamnb.passes.contract import RunOptions
 from streamnb.rows.files import compression_by_name
 from streamnb.rows.records import BatchWriter, LineWriter
 

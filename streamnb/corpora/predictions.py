@@ -15,7 +15,7 @@ import numpy as np
 
 from streamnb.core import arguments, persistence
 from streamnb.core.messages import listed, unsigned, warn
-from streamnb.core.remote import is_url
+from streamnb.core.stored_files import is_url
 from streamnb.corpora.folder import Folder
 from streamnb.corpora.inputs import CorpusPart, Files, files_of, kind_of_files, parts_of
 from streamnb.corpora.parts import SKIP, STRICT, Made, PartWork, Written, begin, write_parts
@@ -24,8 +24,8 @@ from streamnb.corpora.scoring import ScoringModels
 from streamnb.corpora.tables import HeldTable, is_held_table
 from streamnb.encoding.text import TextEncoding
 from streamnb.estimators.classifier import Classifier, fitted_model
+from streamnb.passes.contract import RunOptions
 from streamnb.passes.dask_blocks import fingerprint_of
-from streamnb.passes.options import RunOptions
 from streamnb.rows.files import CSV, IPC, JSON, PARQUET, of_each, stored
 from streamnb.rows.line_files import LinesOfFile
 from streamnb.rows.line_formats import stored_format

@@ -19,7 +19,7 @@ from streamnb.corpora.parts import SKIP, STRICT, Made, PartWork, Written, begin,
 from streamnb.corpora.predictions import check_text, corpus, description
 from streamnb.corpora.reading import CorpusReading
 from streamnb.corpora.scoring import ScoredLabels, ScoringModels
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.rows.files import CSV, FILES, JSON, LINES, WARC, compression_by_name
 from streamnb.rows.records import FieldsBeside
 

@@ -9,7 +9,7 @@ import numpy as np
 from streamnb.core.messages import listed
 from streamnb.corpora.inputs import CorpusPart
 from streamnb.corpora.reading import TablePiece
-from streamnb.rows.matrices import is_dask
+from streamnb.rows.boundary import is_dask
 from streamnb.rows.source import Source
 from streamnb.rows.table_columns import arrow
 from streamnb.rows.table_opening import as_table, is_path, is_table, tabular

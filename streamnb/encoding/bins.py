@@ -11,12 +11,10 @@ import scipy.sparse as sp
 
 from streamnb.core import arguments, persistence, row_checks
 from streamnb.core.messages import warn
-from streamnb.passes.contract import PassTask
-from streamnb.passes.report import Report
-from streamnb.rows.block import Block
+from streamnb.passes.contract import PassTask, Report
 from streamnb.rows.boundary import checked
-from streamnb.rows.chunk import Chunk
 from streamnb.rows.preparing import LearnedStep
+from streamnb.rows.row_blocks import Block, Chunk
 from streamnb.stats.value_counts import CountingValues, ValueCells, ValueCounts
 
 STRATEGIES = ("quantile", "uniform")

@@ -16,13 +16,10 @@ from streamnb.core import memory, messages, persistence, row_checks
 from streamnb.core.frames import pandas_for
 from streamnb.encoding.bins import indicators
 from streamnb.kernels.row_values import GOLDEN, scatter_bits
-from streamnb.passes.contract import PassTask
-from streamnb.passes.report import Report
-from streamnb.rows.block import Block
-from streamnb.rows.boundary import checked
-from streamnb.rows.chunk import Chunk
-from streamnb.rows.matrices import DATES, is_dask
+from streamnb.passes.contract import PassTask, Report
+from streamnb.rows.boundary import DATES, checked, is_dask
 from streamnb.rows.preparing import LearnedStep
+from streamnb.rows.row_blocks import Block, Chunk
 from streamnb.rows.table_columns import LEVEL, ColumnPart, TableRows, kind_of, levels_of
 from streamnb.rows.tables import Tables, TableSource
 

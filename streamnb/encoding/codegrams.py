@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import arguments, label_checks
+from streamnb.core import arguments, row_checks
 from streamnb.kernels.codegrams import count_words
 
 LETTERS = "ABCDEF"
@@ -143,7 +143,7 @@ def _pieces(R: Any, T: Any, groups: Any) -> Iterator[Beats]:
             f"T is missing and R is of type {type(R).__name__}; give T, an interval for each beat of R, or in place "
             "of R an iterable of pieces (R, T)"
         )
-    labels = None if groups is None else label_checks.check_labels(groups, "groups")
+    labels = None if groups is None else row_checks.check_labels(groups, "groups")
     first = 0
     for k, piece in enumerate(R):
         if not isinstance(piece, tuple | list) or not 2 <= len(piece) <= 3:
@@ -168,7 +168,7 @@ def _blocks(pieces: Iterable[Beats]) -> Iterator[Beats]:
         R, T = _numbers("R", R), _numbers("T", T)
         lengths = {"R": len(R), "T": len(T)}
         if groups is not None:
-            groups = label_checks.check_labels(groups, "groups", first)
+            groups = row_checks.check_labels(groups, "groups", first)
             lengths["groups"] = len(groups)
         _check_lengths(lengths, first)
         if grouped not in (None, groups is not None):

@@ -14,9 +14,8 @@ import numpy as np
 
 from streamnb.core import persistence, row_checks
 from streamnb.fits.passes import picked
-from streamnb.passes.contract import PassTask, Wants
-from streamnb.passes.report import Report
-from streamnb.rows.block import Block
+from streamnb.passes.contract import PassTask, Report, Wants
+from streamnb.rows.row_blocks import Block
 
 BITS = 24  # of a number of copies: 2^29 rows of so many are counted exactly in float64
 SMALLEST = -43  # unit: smaller parts of weights are lost

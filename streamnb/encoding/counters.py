@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import label_checks, persistence, row_checks
+from streamnb.core import persistence, row_checks
 from streamnb.encoding.category_columns import scattered
-from streamnb.passes.contract import PassTask, Wants
-from streamnb.passes.report import Report
-from streamnb.rows.block import Block
+from streamnb.passes.contract import PassTask, Report, Wants
 from streamnb.rows.boundary import as_chunk, checked
-from streamnb.rows.chunk import Chunk
 from streamnb.rows.preparing import RowOptions
+from streamnb.rows.row_blocks import Block, Chunk
 from streamnb.rows.splits import Folding, check_n_folds
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.category_counts import CategoryCounts, CountingCategories
@@ -66,7 +64,7 @@ class CountTask(PassTask):
         return CountingCategories(self.classes, self.folding, self.memory_limit)
 
     def add(self, partial: CountingCategories, block: Block) -> None:
-        y = label_checks.check_y(block.y, block.first_row)
+        y = row_checks.check_y(block.y, block.first_row)
         if sp.issparse(y):
             raise ValueError("y has two dimensions; counters are shares of classes, of which a row has one: give 1-D y")
         chunk = checked(block, missing=True)[0]

@@ -14,12 +14,8 @@ from streamnb.encoding.copies import OfCopies
 from streamnb.fits.fit import answered
 from streamnb.fits.passes import Pass
 from streamnb.passes.answering import answer
-from streamnb.passes.contract import PassTask
-from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
-from streamnb.rows.chunk import Chunk
-from streamnb.rows.derived_sources import PreparedSource
-from streamnb.rows.in_dask import DaskSource
+from streamnb.passes.contract import PassTask, Report, RunOptions
+from streamnb.rows.in_arrays import DaskSource
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import (
     LOG1P,
@@ -32,7 +28,8 @@ from streamnb.rows.preparing import (
     QuantileNormal,
     map_name,
 )
-from streamnb.rows.source import Source
+from streamnb.rows.row_blocks import Chunk
+from streamnb.rows.source import PreparedSource, Source
 from streamnb.rows.splits import Folding, check_learns
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.value_counts import ValueCounts

@@ -17,8 +17,7 @@ from streamnb.core import arguments, memory, persistence
 from streamnb.core.messages import DataError
 from streamnb.kernels import ngrams
 from streamnb.passes.contract import PassTask
-from streamnb.rows.block import Block
-from streamnb.rows.chunk import frozen
+from streamnb.rows.row_blocks import Block, frozen
 from streamnb.rows.texts import Texts, TextSource, of_strings
 
 TOKEN = re.compile(r"(?u)\b\w\w+\b")  # as in scikit-learn's vectorizers

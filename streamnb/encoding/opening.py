@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamnb.core import persistence
-from streamnb.core.label_checks import NO_LABELS, names_of_labels
 from streamnb.core.messages import warn
+from streamnb.core.row_checks import NO_LABELS, names_of_labels
 from streamnb.core.threads import n_cores
 from streamnb.encoding.category_columns import numbers_of, numbers_of_table
 from streamnb.encoding.encoding import Encoding, check_alike
@@ -14,11 +14,11 @@ from streamnb.encoding.table import feature_names, table
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.text import text
 from streamnb.rows import opening
+from streamnb.rows.boundary import is_dask
 from streamnb.rows.documents import holds_text_files
 from streamnb.rows.files import is_svmlight
 from streamnb.rows.in_svmlight import SvmlightFile, SvmlightSource, svmlight
 from streamnb.rows.labels import TARGETS, Labelled
-from streamnb.rows.matrices import is_dask
 from streamnb.rows.source import Source
 from streamnb.rows.table_columns import BOOLEAN, NOTHING, NUMBER, kind_of
 from streamnb.rows.table_opening import (

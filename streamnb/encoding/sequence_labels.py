@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core.label_checks import check_labels
 from streamnb.core.messages import DataError, warn
-from streamnb.core.remote import is_url
+from streamnb.core.row_checks import check_labels
+from streamnb.core.stored_files import is_url
 from streamnb.rows.files import compression_of, content_of
 from streamnb.rows.labels import Numbered
-from streamnb.rows.sequence_files import SequenceFiles
+from streamnb.rows.line_files import SequenceFiles
 
 HEADER = "header"
 TITLES = "feature id", "feature-id", "featureid", "id", "identifier", "seqid", "sequence id"  # of a first column

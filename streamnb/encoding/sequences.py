@@ -13,7 +13,7 @@ import numpy as np
 from streamnb.core import arguments, persistence
 from streamnb.core.descriptions import shown
 from streamnb.core.messages import DataError
-from streamnb.core.remote import is_url
+from streamnb.core.stored_files import is_url
 from streamnb.core.threads import check_n_threads, n_cores
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.sequence_labels import labels_of
@@ -21,7 +21,7 @@ from streamnb.kernels import kmers
 from streamnb.kernels.ngrams import DIGIT
 from streamnb.rows.files import files_at, holds_numbers
 from streamnb.rows.labels import open_columns
-from streamnb.rows.sequence_files import SequenceFiles, header_of
+from streamnb.rows.line_files import SequenceFiles, header_of
 from streamnb.rows.source import EncodedRows
 from streamnb.rows.texts import Texts, TextsInMemory, TextSource, holds_texts
 

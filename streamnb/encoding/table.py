@@ -12,7 +12,7 @@ from streamnb.core.threads import check_n_threads
 from streamnb.encoding.copies import OfCopies
 from streamnb.encoding.table_options import ColumnOptions, names_of
 from streamnb.encoding.table_scan import LevelCounts, TableCounts, TableScan
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.table_columns import (
     NUMBER,

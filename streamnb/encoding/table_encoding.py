@@ -19,8 +19,8 @@ from streamnb.encoding.ngrams import NGrams, named
 from streamnb.encoding.table_codes import NONE, BinCodes, Code, LevelCodes, OneNumber, PlainNumber, SharedHash
 from streamnb.encoding.table_growth import Growth, has_columns, shrunk
 from streamnb.encoding.table_scan import TableScan, UnknownValues
+from streamnb.passes.contract import RunOptions
 from streamnb.passes.dask_blocks import of_partitions
-from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.boundary import checked
 from streamnb.rows.source import EncodedRows

@@ -13,7 +13,7 @@ from streamnb.core.messages import listed, warn
 from streamnb.encoding.ngrams import ENTRY_BYTES
 from streamnb.encoding.table_codes import LevelCodes
 from streamnb.passes.contract import PassTask
-from streamnb.rows.block import Block
+from streamnb.rows.row_blocks import Block
 from streamnb.rows.table_columns import LEVEL, Coded, ColumnPart, levels_of, numbers_of, same_values, strings_of
 from streamnb.stats.value_counts import NOTHING, ValueCells, ValueCounts, cells_of, counted_cells
 

@@ -11,11 +11,9 @@ import scipy.sparse as sp
 
 from streamnb.core import messages, persistence, row_checks
 from streamnb.encoding.bins import BinEdges, indicators
-from streamnb.rows.block import Block
-from streamnb.rows.chunk import Chunk
-from streamnb.rows.derived_sources import WrappedSource
 from streamnb.rows.preparing import LearnedStep
-from streamnb.rows.source import Source
+from streamnb.rows.row_blocks import Block, Chunk
+from streamnb.rows.source import Source, WrappedSource
 
 FINEST = 0  # the resolution at which every code is a step of its own
 

@@ -15,12 +15,12 @@ from streamnb.core import arguments, persistence
 from streamnb.core.descriptions import shown
 from streamnb.core.memory import check_memory_limit
 from streamnb.core.messages import listed
-from streamnb.core.remote import is_url, relative
+from streamnb.core.stored_files import is_url, relative
 from streamnb.core.threads import check_n_threads, n_cores
 from streamnb.encoding.copies import OfCopies
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.ngrams import KINDS, NGrams, TokenCounts, TokenScan, check_n_features, named, names_of_hashed
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.documents import TextFolders, WarcFiles
 from streamnb.rows.files import (

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from streamnb.core import arguments, guesses, messages, persistence
-from streamnb.core.types import Bytes, PerRow, Rows
+from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.learning import learned
 from streamnb.encoding.opening import with_table
@@ -34,7 +34,7 @@ from streamnb.explaining.terms import terms_table
 from streamnb.models.additive import TermTables
 from streamnb.models.linear import LinearModel
 from streamnb.passes.checkpoint import checkpoint_folder
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.rows.source import Source
 from streamnb.rows.table_opening import ANY
 from streamnb.selection.additive_fit import LEAST_FACTOR, NUMBERS, AdditiveRequest, CodedRows, fit_terms

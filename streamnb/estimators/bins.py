@@ -10,11 +10,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from streamnb.core import arguments, persistence, row_checks
-from streamnb.core.types import Bytes, PerRow, Rows
+from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.encoding.bins import STRATEGIES, BinEdges, check_edges
 from streamnb.encoding.learning import LearnsBins, matrix, prepared, values_task
 from streamnb.estimators.preparation import check_features, loaded_names
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.opening import opened
 from streamnb.rows.source import Source

@@ -8,17 +8,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from streamnb.core import label_checks, memory, persistence, row_checks
+from streamnb.core import memory, persistence, row_checks
 from streamnb.estimators.categories import CategoryAccumulator, CategoryStats, Cells, Slots
 from streamnb.estimators.discrete_nb import DiscreteNB
 from streamnb.estimators.learned import learned, logs
 from streamnb.estimators.parameters import number_from_0, one_of
-from streamnb.models.linear import LinearModel
-from streamnb.models.odds import OddsModel, sums_of_logs
-from streamnb.rows.block import Block
+from streamnb.models.linear import LinearModel, OddsModel, sums_of_logs
 from streamnb.rows.boundary import checked
-from streamnb.rows.chunk import Chunk
 from streamnb.rows.preparing import RowOptions
+from streamnb.rows.row_blocks import Block, Chunk
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.sparse_tables import LARGE
@@ -216,6 +214,6 @@ class CategoryScan(ClassScan):
         partial.add(
             Cells.of(chunk, survey).weighed(block.weight),
             chunk.first_row,
-            label_checks.check_labels(block.y),
+            row_checks.check_labels(block.y),
             block.weight,
         )

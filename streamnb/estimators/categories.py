@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from streamnb.core import messages, persistence, row_checks
 from streamnb.rows.boundary import Domain, csr_chunk
-from streamnb.rows.chunk import Chunk
+from streamnb.rows.row_blocks import Chunk
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.columns import aligned

@@ -10,19 +10,19 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from streamnb.core import arguments, label_checks, messages, persistence, row_checks
-from streamnb.core.types import Bytes, PerRow, Rows
+from streamnb.core import arguments, messages, persistence, row_checks
+from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.encoding import pseudo_counts
 from streamnb.encoding.category_columns import warn_of_distinct
 from streamnb.encoding.counters import Codes, CountedColumns, Counters, CountTask
 from streamnb.encoding.opening import opened_as_categories
 from streamnb.estimators.preparation import check_features, check_width, loaded_names
 from streamnb.passes.answering import answer
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.keeping import Keeping
 from streamnb.rows.opening import with_labels
-from streamnb.rows.sizes import BLOCK_ROWS
+from streamnb.rows.row_blocks import BLOCK_ROWS
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import with_folds
@@ -296,7 +296,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
 
     def _ranges(self, y: Any) -> np.ndarray:
         if y is None:
-            raise ValueError(f"{label_checks.NO_LABELS}: give a number for each row")
+            raise ValueError(f"{row_checks.NO_LABELS}: give a number for each row")
         if isinstance(y, str):
             raise TypeError(f"y={y!r} names a column; with thresholds= it is the numbers themselves, one a row")
         numbers = arguments.as_array("y", y)

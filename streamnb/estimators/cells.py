@@ -11,8 +11,8 @@ from streamnb.core.frames import pandas_for
 from streamnb.estimators.preparation import names_of_columns
 from streamnb.estimators.unknown import check_unknown
 from streamnb.explaining.feature_tables import strongest_features
+from streamnb.rows.boundary import made_by
 from streamnb.rows.in_anndata import RAW, ObsColumns, write_uns
-from streamnb.rows.matrices import made_by
 
 UNKNOWN = "unknown"  # the label of cells that are none of the classes for sure
 DTYPES = {"names": "O", "scores": "f4", "logfoldchanges": "f4", "pvals": "f8", "pvals_adj": "f8"}  # as scanpy has them

@@ -17,9 +17,8 @@ from streamnb.estimators.parameters import number_above_0
 from streamnb.models.linear import LinearModel
 from streamnb.models.on_demand import UnheldModel
 from streamnb.problem.families import as_family
-from streamnb.problem.label_structure import Nested, check_code, check_hierarchy, nested, random_code
 from streamnb.problem.penalties import Penalty
-from streamnb.problem.schemes import TwoClasses, as_scheme
+from streamnb.problem.schemes import Nested, TwoClasses, as_scheme, check_code, check_hierarchy, nested, random_code
 from streamnb.stats.unions import unions
 
 FIXED = {"scheme": "joint", "reference": None, "overlap": "refuse"}  # parameters that these models lack

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from streamnb.core import arguments, guesses
-from streamnb.core.types import PerRow, Rows
+from streamnb.core.arguments import PerRow, Rows
 from streamnb.estimators import cells, explained, exporting, preparation, taxonomy, unknown
 from streamnb.estimators.parameters import Check, check_each
 from streamnb.estimators.preparation import Preparation, StepRequest
@@ -59,7 +59,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         guesses.explain_keywords(cls)
 
     def __getattr__(self, name: str) -> Any:
-        return guesses.attribute(self, name)
+        return guesses.expected_attribute(self, name)
 
     # ---- defined by a subclass ---------------------------------------------------------------------------------------
 

@@ -13,8 +13,7 @@ from streamnb.estimators import incremental
 from streamnb.estimators.incremental import IncrementalClassifier
 from streamnb.estimators.learned import learned, logs
 from streamnb.estimators.parameters import Check, optional
-from streamnb.models.linear import LinearModel
-from streamnb.models.odds import OddsModel, sums_of_logs
+from streamnb.models.linear import LinearModel, OddsModel, sums_of_logs
 from streamnb.problem.schemes import Joint
 from streamnb.rows.boundary import Domain
 from streamnb.rows.preparing import RowOptions

@@ -10,14 +10,14 @@ import scipy.linalg
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from streamnb.core import arguments, persistence
-from streamnb.core.types import Rows
+from streamnb.core.arguments import Rows
 from streamnb.estimators import incremental
 from streamnb.estimators.classifier import decision_function
 from streamnb.estimators.incremental import IncrementalClassifier, unchanged
 from streamnb.estimators.learned import learned, logs
 from streamnb.estimators.parameters import boolean, integer_from, number_from_0, one_of, optional
-from streamnb.models.covariance import CovarianceModel
 from streamnb.models.linear import LinearModel
+from streamnb.models.quadratic import CovarianceModel
 from streamnb.problem.schemes import Joint, as_scheme
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamnb.core.types import Rows
+from streamnb.core.arguments import Rows
 from streamnb.estimators.preparation import names_of_columns
 from streamnb.explaining.feature_tables import contrasting_features, contributions, strongest_features
 

@@ -9,14 +9,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, row_checks
-from streamnb.core.types import PerRow, Rows
+from streamnb.core.arguments import PerRow, Rows
 from streamnb.estimators import scan_fits
 from streamnb.estimators.classifier import Classifier
 from streamnb.estimators.learned import learned
 from streamnb.estimators.preparation import all_or_nothing, names_of_columns, opened_to_fit, shrink
 from streamnb.models.linear import LinearModel
-from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
+from streamnb.passes.contract import Report, RunOptions
 from streamnb.scanning.class_scan import ClassScan
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core.attributes import CAUSES, missing
+from streamnb.core.guesses import CAUSES, missing
 
 
 class learned:

@@ -19,13 +19,13 @@ from streamnb.models.decision_rule import DecisionRule
 from streamnb.models.linear import LinearModel
 from streamnb.models.on_demand import UnheldModel
 from streamnb.models.predictive import predictive_model
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import Auto, FamilyDomain
 from streamnb.problem.penalties import Penalty, as_penalty
-from streamnb.problem.references import OVERLAPS, check_added, check_reference, loaded_parameters
 from streamnb.problem.schemes import SCHEMES, as_scheme
+from streamnb.problem.sides import OVERLAPS, check_added, check_reference, loaded_parameters
 from streamnb.problem.smoothing import Smoothing, class_probabilities
 from streamnb.rows.preparing import NONE, ColumnMap, RowOptions
 from streamnb.rows.source import Source

@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from streamnb.core import arguments, guesses, label_checks, persistence
-from streamnb.core.types import Bytes, PerRow, Rows
+from streamnb.core import arguments, guesses, persistence, row_checks
+from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.encoding.learning import loaded_maps
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.parameters import boolean, one_of
@@ -20,8 +20,7 @@ from streamnb.estimators.preparation import all_or_nothing, fitting, opened_to_r
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.models.calibrating import AUTO, METHODS, check_calibrated
 from streamnb.models.linear import LinearModel
-from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
+from streamnb.passes.contract import Report, RunOptions
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import L1, Penalty
@@ -239,7 +238,7 @@ class LinearNBCV(LinearNB):
         """
         self._check_params()
         check_rule(self.rule, self._grid(), as_scorer(self.scoring), self.scheme)
-        listed = label_checks.check_classes(classes)
+        listed = row_checks.check_classes(classes)
         with fitting(self, progress, n_threads, memory_limit, client, keep, checkpoint) as options:
             rows = opened_to_read_again(self, (X, y, sample_weight), options, layer, (groups, self.folds))
             self.__dict__.pop("class_weight_", None)

@@ -11,10 +11,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments
-from streamnb.core.types import Rows
+from streamnb.core.arguments import Rows
 from streamnb.estimators import incremental
-from streamnb.models.covariance import CovarianceModel
 from streamnb.models.linear import LinearModel
+from streamnb.models.quadratic import CovarianceModel
 from streamnb.problem.families import as_family
 from streamnb.rows.source import Source
 

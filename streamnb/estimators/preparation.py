@@ -35,7 +35,7 @@ from streamnb.encoding.learning import (
 from streamnb.encoding.opening import opened, opened_for
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.terms import TermColumns
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import Mixed
 from streamnb.rows.keeping import Keeping

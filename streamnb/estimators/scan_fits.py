@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core import arguments, label_checks, messages, persistence, row_checks
-from streamnb.core.types import Bytes, PerRow, Rows
+from streamnb.core import arguments, messages, persistence, row_checks
+from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.estimators.preparation import (
     OF_ROWS,
     adopt_columns,
@@ -25,8 +25,7 @@ from streamnb.estimators.preparation import (
     state_of_rows,
     warn_of_beyond,
 )
-from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
+from streamnb.passes.contract import Report, RunOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import run_scan, with_batches
 from streamnb.stats.matching import widened
@@ -102,7 +101,7 @@ def fit(
     MemoryError
         The tables would take more than `memory_limit`.
     """
-    listed = label_checks.check_classes(classes)
+    listed = row_checks.check_classes(classes)
     if batch is not None and not self._keeps_batches:
         raise ValueError(f"batch={batch!r}: {type(self).__name__} keeps no sums of batches; take snb.LinearNB")
     with fitting(self, progress, n_threads, memory_limit, client, keep, checkpoint) as options:
@@ -172,7 +171,7 @@ def partial_fit(
             rows = opened_to_fit(self, (X, y, sample_weight), options)
         else:
             rows = opened_to_add(self, X, y, sample_weight, options)
-            label_checks.check_labels_of_model(rows.label_names, self.classes_)
+            row_checks.check_labels_of_model(rows.label_names, self.classes_)
         stats, report = self._scan(rows, listed, first, options)
         if not first:
             warn_of_beyond(self, stats)
@@ -207,8 +206,8 @@ def known_classes(self: Any, classes: Any) -> np.ndarray | None:
     if classes is None:
         return before
     if not fitted or not np.size(classes):
-        return label_checks.check_classes(classes)
-    listed = label_checks.check_labels(classes, "classes")
+        return row_checks.check_classes(classes)
+    listed = row_checks.check_labels(classes, "classes")
     arranged = np.asarray if getattr(self.stats_, "multilabel", False) else np.sort  # columns have an order
     repeated = np.unique(listed).size < listed.size
     if repeated or (before is not None and not np.array_equal(arranged(listed), arranged(before))):
@@ -217,7 +216,7 @@ def known_classes(self: Any, classes: Any) -> np.ndarray | None:
             f"classes={messages.listed(listed)} is not the same as on last call to partial_fit, was: "
             f"{messages.listed(self.classes_)}; {cure}"
         )
-    return label_checks.check_classes(listed) if before is None else before
+    return row_checks.check_classes(listed) if before is None else before
 
 
 def scan(

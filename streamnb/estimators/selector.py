@@ -14,20 +14,19 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence, row_checks
-from streamnb.core.attributes import available_if
-from streamnb.core.types import PerRow, Rows
+from streamnb.core.arguments import PerRow, Rows
+from streamnb.core.guesses import available_if
 from streamnb.encoding.opening import opened_for
 from streamnb.estimators import preparation, scan_fits
 from streamnb.estimators.learned import learned
 from streamnb.estimators.preparation import Preparation, StepRequest
 from streamnb.passes.answering import answer
-from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
+from streamnb.passes.contract import Report, RunOptions
 from streamnb.problem.families import as_family
 from streamnb.rows.boundary import Domain
-from streamnb.rows.chunk import Chunk
 from streamnb.rows.opening import with_labels
 from streamnb.rows.preparing import RowOptions
+from streamnb.rows.row_blocks import Chunk
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan, with_folds
 from streamnb.selection.criteria import Criterion, blind

@@ -24,12 +24,10 @@ from streamnb.estimators.trained_models import SoftmaxRegression
 from streamnb.models.linear import LinearModel
 from streamnb.models.on_demand import UnheldModel
 from streamnb.models.stacked import MarginColumns, Margins, MarginsOutOfFold, n_margins
-from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
+from streamnb.passes.contract import Report, RunOptions
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
-from streamnb.rows.derived_sources import PreparedSource
-from streamnb.rows.source import Source
+from streamnb.rows.source import PreparedSource, Source
 from streamnb.scanning.class_scan import with_folds
 from streamnb.scanning.side_by_side import run_scans
 from streamnb.selection.score_table import check_choice

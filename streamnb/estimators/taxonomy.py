@@ -8,13 +8,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import arguments
+from streamnb.core.arguments import Rows
 from streamnb.core.frames import pandas_for
-from streamnb.core.types import Rows
 from streamnb.models.linear import LinearModel
 from streamnb.models.ranks import RankedDraws, Taxonomy
 from streamnb.passes.answering import answer
 from streamnb.problem.families import as_family
-from streamnb.rows.sequence_files import SequenceFiles
+from streamnb.rows.line_files import SequenceFiles
 from streamnb.rows.source import RawSource
 
 UNKNOWN = "Unassigned"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments
-from streamnb.core.types import Rows
+from streamnb.core.arguments import Rows
 from streamnb.explaining.terms import contributions_of_terms, names_of_terms, term_of, term_table
 from streamnb.models.additive import cells_of
 

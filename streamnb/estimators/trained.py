@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence
-from streamnb.core.types import Bytes, PerRow, Rows
+from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.encoding.learning import of_values
 from streamnb.estimators.classifier import Classifier, decision_function
 from streamnb.estimators.parameters import (
@@ -34,8 +34,7 @@ from streamnb.estimators.preparation import (
 from streamnb.models.calibrating import AUTO, METHODS
 from streamnb.models.linear import LinearModel
 from streamnb.passes.checkpoint import checkpoint_folder
-from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
+from streamnb.passes.contract import Report, RunOptions
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding

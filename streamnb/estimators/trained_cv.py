@@ -11,12 +11,12 @@ import numpy as np
 from sklearn.base import clone
 
 from streamnb.core import arguments, guesses, messages
-from streamnb.core.types import Bytes, PerRow, Rows
+from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.estimators.parameters import one_of
 from streamnb.estimators.preparation import fitting, opened_to_read_again
 from streamnb.estimators.trained import POINT, TrainedClassifier
 from streamnb.evaluation.scorers import as_scorer
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, with_folds

@@ -21,7 +21,7 @@ from streamnb.estimators.learned import learned, logs
 from streamnb.estimators.parameters import Parameter, check_one_tau, integer_from, number_above_0, one_of, optional
 from streamnb.estimators.preparation import StepRequest, check_step
 from streamnb.models.tree import TreeColumns, TreeModel
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.problem.multinomial import Categorical
 from streamnb.problem.penalties import Penalty, as_penalty
 from streamnb.rows.preparing import LearnedStep, RowOptions

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from streamnb.core import arguments, label_checks, messages, row_checks
+from streamnb.core import arguments, messages, row_checks
+from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.core.frames import pandas_for
-from streamnb.core.types import Bytes, PerRow, Rows
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.rows.splits import fold_numbers
 
 LEAST_CLASSES = 2  # that a model is fitted to
@@ -170,7 +170,7 @@ def _folds(n_rows: int, folds: int, groups: Any, seed: int) -> np.ndarray:
     of_rows, what = np.arange(n_rows), "rows"
     if groups is not None:
         row_checks.check_lengths(n_rows, len(groups), "groups")
-        of_rows, what = np.unique(label_checks.check_labels(groups, "groups"), return_inverse=True)[1], "groups"
+        of_rows, what = np.unique(row_checks.check_labels(groups, "groups"), return_inverse=True)[1], "groups"
     if (n_groups := of_rows.max() + 1) < arguments.positive_integer("folds", folds, 2):
         raise ValueError(f"folds={folds} are more than the {n_groups} {what}; take fewer")
     return fold_numbers(n_groups, folds, seed=seed)[of_rows]

@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from streamnb.core import arguments
+from streamnb.core.arguments import PerRow, Rows
 from streamnb.core.threads import check_n_threads
-from streamnb.core.types import PerRow, Rows
 from streamnb.encoding.ngrams import NGrams, check_n_features, columns_of, hashes_of, names_of_hashed
 from streamnb.encoding.sequences import KMers
 from streamnb.encoding.text import text

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from streamnb.core import label_checks, row_checks
-from streamnb.core.types import PerRow
+from streamnb.core import row_checks
+from streamnb.core.arguments import PerRow
 from streamnb.encoding.opening import opened_for
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.intervals import check_groups
@@ -27,13 +27,11 @@ from streamnb.evaluation.slices import MIN_ROWS, Slicing, given_columns
 from streamnb.fits.statistic import Statistic
 from streamnb.models.linear import LinearModel
 from streamnb.models.portable import PortableModel
-from streamnb.passes.contract import PassTask
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import PassTask, RunOptions
 from streamnb.passes.run import run
-from streamnb.rows.block import Block, stacked
-from streamnb.rows.named_columns import opened_columns
+from streamnb.rows.in_arrays import opened_columns
 from streamnb.rows.opening import with_labels
-from streamnb.rows.sizes import BLOCK_ROWS
+from streamnb.rows.row_blocks import BLOCK_ROWS, Block, stacked
 from streamnb.stats.matching import merged_classes, positions
 
 LABELS = ("y_true", "y_pred")
@@ -134,7 +132,7 @@ def evaluate(
     given = {"y_true": y_true, "y_pred": y_pred, "scores": scores, "proba": proba, "sample_weight": sample_weight}
     given["groups"] = groups
     if y_true is None:
-        label_checks.check_labels(y_true, "y_true")
+        row_checks.check_labels(y_true, "y_true")
     given = {name: values for name, values in given.items() if values is not None}
     given, classes = _matched_by_name(given, classes)
     rows, slicing = opened_columns(given, (*LABELS, "groups")), None
@@ -145,10 +143,10 @@ def evaluate(
     multilabel = getattr(truth, "ndim", 1) == 2
     if multilabel:
         width = int(truth.shape[1])
-        names = np.arange(width) if classes is None else label_checks.check_labels(classes, "classes")
+        names = np.arange(width) if classes is None else row_checks.check_labels(classes, "classes")
     else:
         _check_predicted(y_pred)
-        listed = label_checks.check_classes(classes)
+        listed = row_checks.check_classes(classes)
         names = _labels(given) if listed is None else listed
     if not len(names):
         raise ValueError("y_true is empty; there is nothing to judge")
@@ -257,7 +255,7 @@ def _matched_by_name(given: dict[str, Any], classes: Any) -> tuple[dict[str, Any
         names = list(truth.columns)
         same = {name: frame[names] for name, frame in frames.items() if {*frame.columns} == {*names}}
         return {**given, **same}, classes
-    order = _labels(given) if classes is None else label_checks.check_labels(classes, "classes")
+    order = _labels(given) if classes is None else row_checks.check_labels(classes, "classes")
     for name in sorted(frames.keys() - {"y_pred"}):
         columns = _columns_like(order, list(frames[name].columns))
         if columns is None or not {*order.tolist()} <= {*columns.tolist()}:
@@ -281,8 +279,8 @@ def _columns_like(labels: np.ndarray, names: list[Any]) -> np.ndarray | None:
             return columns.astype(labels.dtype)
         except ValueError:
             return None
-    of_labels = columns.dtype.kind in label_checks.KINDS
-    return columns if of_labels and label_checks.label_kind(columns) == label_checks.label_kind(labels) else None
+    of_labels = columns.dtype.kind in row_checks.KINDS
+    return columns if of_labels and row_checks.label_kind(columns) == row_checks.label_kind(labels) else None
 
 
 def _labels(given: dict[str, Any]) -> np.ndarray:
@@ -358,14 +356,14 @@ class _Judge(PassTask):
 
     def _codes(self, labels: Any, name: str, first_row: int) -> Any:
         if self.multilabel:
-            return label_checks.check_indicator(labels, len(self.classes), name)
-        labels = label_checks.check_labels(labels, name, first_row)
+            return row_checks.check_indicator(labels, len(self.classes), name)
+        labels = row_checks.check_labels(labels, name, first_row)
         if len(labels) == 0:
             return np.zeros(0, np.int64)
-        if label_checks.label_kind(labels) != label_checks.label_kind(self.classes):
+        if row_checks.label_kind(labels) != row_checks.label_kind(self.classes):
             raise ValueError(
-                f"{name} holds {label_checks.label_kind(labels)}, but the classes are "
-                f"{label_checks.label_kind(self.classes)}; "
+                f"{name} holds {row_checks.label_kind(labels)}, but the classes are "
+                f"{row_checks.label_kind(self.classes)}; "
                 "labels should be all of one kind"
             )
         codes = positions(self.classes, labels)
@@ -422,7 +420,7 @@ class _LabelsTask(PassTask):
 
     def add(self, partial: _Labels, block: Block) -> None:
         for name, labels in block.X.items():
-            seen = np.unique(label_checks.check_labels(labels, name, block.first_row))
+            seen = np.unique(row_checks.check_labels(labels, name, block.first_row))
             partial.labels = merged_classes(partial.labels, seen)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamnb.core import notebook, persistence
+from streamnb.core import frames, persistence
 from streamnb.evaluation import breakdowns, intervals, metrics, thresholds
 from streamnb.evaluation.tallied import Tallied, has
 
@@ -106,7 +106,7 @@ class Evaluation(Tallied):
         return "\n".join([self._title(), *lines])
 
     def _repr_html_(self) -> str:
-        return notebook.table(self._title(), self._lines())
+        return frames.table(self._title(), self._lines())
 
     def _lines(self, width: int = 0) -> list[tuple[str, str]]:
         """Names and values, with intervals and bounds of errors."""

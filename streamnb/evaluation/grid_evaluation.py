@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import arguments, label_checks, persistence, row_checks
+from streamnb.core import arguments, persistence, row_checks
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.score_order import Histogram, Ranking
 from streamnb.evaluation.tallied import DECISIONS, outputs_of_margins
@@ -19,7 +19,7 @@ from streamnb.fits.statistic import Tally, restored, state_of
 from streamnb.kernels import judge, nested, ranks
 from streamnb.kernels.lanes import LANES
 from streamnb.problem.schemes import Scheme, TwoClasses, raw_scores
-from streamnb.rows.chunk import Chunk, SparseRows
+from streamnb.rows.row_blocks import Chunk, SparseRows
 from streamnb.stats.row_means import RowMeans, WeightTable, pairs_of_state
 
 CACHED_MARGINS = 1 << 16  # transposed at once
@@ -395,7 +395,7 @@ class ReferenceEvaluation(Tally):
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
         own, against = (persistence.array(name, state[name], ["i8"], (None,)) for name in ("own", "against"))
-        classes = label_checks.check_labels(state["classes"], "classes")
+        classes = row_checks.check_labels(state["classes"], "classes")
         n_models, exact_rows, n_bins = (
             arguments.whole_number(n, state[n]) for n in ("n_models", "exact_rows", "n_bins")
         )

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import label_checks, messages, persistence
+from streamnb.core import messages, persistence, row_checks
 from streamnb.encoding.learning import opened_through
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.intervals import check_groups
@@ -16,13 +16,11 @@ from streamnb.evaluation.tallied import DECISIONS, check_grouped, check_level, o
 from streamnb.evaluation.tallies import LOSSES, Rows, losses_of
 from streamnb.fits.statistic import Statistic, added
 from streamnb.models.linear import LinearModel
-from streamnb.passes.contract import PassTask
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import PassTask, RunOptions
 from streamnb.passes.run import run
-from streamnb.problem.score_logs import odds_of
-from streamnb.rows.block import Block, stacked
+from streamnb.problem.schemes import odds_of
 from streamnb.rows.boundary import checked
-from streamnb.rows.chunk import DenseChunk, frozen
+from streamnb.rows.row_blocks import Block, DenseChunk, frozen, stacked
 from streamnb.rows.source import Source
 from streamnb.stats.matching import merged_classes, positions
 from streamnb.stats.row_means import RowMeans
@@ -293,8 +291,8 @@ class JudgingTask(PassTask):
 
     def add(self, partial: Evaluations, block: Block) -> None:
         """Judge one block of rows by all models; rows with a label that these do not know are counted."""
-        y = label_checks.check_y(block.y)
-        label_checks.check_kind(y, self.classes, self.multilabel)
+        y = row_checks.check_y(block.y)
+        row_checks.check_kind(y, self.classes, self.multilabel)
         codes = class_numbers(self.classes, y)
         blocks = {id(None): block}  # as it is, and with the columns that encodings make of raw rows
         for one in self.models.values():
@@ -410,7 +408,7 @@ def judged(
     if "probabilities" in needs and not model.scheme.has_probabilities:
         raise ValueError(f"scheme={model.scheme.name!r} has no probabilities; take 'joint', 'ovr' or 'reference'")
     rows = opened_through(model.options.step, X, y, sample_weight)
-    label_checks.check_labels_of_model(rows.label_names, model.classes_)
+    row_checks.check_labels_of_model(rows.label_names, model.classes_)
     rows, slicing = options.opened(rows)
     task = JudgingTask.of_one(model, needs, options.interval, options.groups is not None, slicing)
     (evaluation,) = run(task, rows, RunOptions())[0].evaluations

@@ -11,7 +11,7 @@ import numpy as np
 from streamnb.core import arguments, memory, persistence
 from streamnb.fits.statistic import state_of
 from streamnb.kernels import ranks
-from streamnb.rows.block import stacked
+from streamnb.rows.row_blocks import stacked
 from streamnb.stats.row_means import pairs_of_state, state_of_pairs
 
 ScoredRows = tuple[np.ndarray, np.ndarray, np.ndarray]  # scores, labels, weight

@@ -10,10 +10,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from streamnb.core import arguments, label_checks, memory, persistence, row_checks
+from streamnb.core import arguments, memory, persistence, row_checks
 from streamnb.core.frames import plain_column
 from streamnb.evaluation.tallies import BUCKET_BINS, BUCKETS, CELLS, LEAST_SAMPLED, Rows
-from streamnb.rows.matrices import computed, dask_array, is_dask
+from streamnb.rows.boundary import computed, dask_array, is_dask
 from streamnb.rows.source import Source
 
 MOST_SLICES = 500  # of all columns together
@@ -104,7 +104,7 @@ def _known(name: str, column: Any) -> tuple[np.ndarray, np.ndarray]:
     if column.ndim != 1:
         raise ValueError(f"by={name!r} has shape {column.shape}; it should be one value a row")
     if column.dtype.kind == "O":
-        missing = missing | np.fromiter(map(label_checks.is_missing, column), bool, len(column))
+        missing = missing | np.fromiter(map(row_checks.is_missing, column), bool, len(column))
     elif column.dtype.kind == "f":
         missing = missing | np.isnan(column)
     known = column[~missing]

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from streamnb.core import arguments, label_checks, messages, persistence, row_checks
+from streamnb.core import arguments, messages, persistence, row_checks
 from streamnb.evaluation.score_order import Ranking
 from streamnb.evaluation.slices import Slices, Slicing, check_memory, form_of_slice
 from streamnb.evaluation.tallies import (
@@ -225,16 +225,16 @@ class Tallied:
     def _checked(self, codes: Any, weight: Any, outputs: dict[str, Any], groups: Any) -> Rows:
         K = self.n_classes
         if self.multilabel:
-            labels: Any = label_checks.check_indicator(codes, K, "codes")
+            labels: Any = row_checks.check_indicator(codes, K, "codes")
         else:
-            labels = label_checks.check_class_numbers(codes, K, "codes", lowest=-1)
+            labels = row_checks.check_class_numbers(codes, K, "codes", lowest=-1)
         n_rows = labels.shape[0]
         weight = np.ones(n_rows) if weight is None else row_checks.check_weights(weight, name="weight")
         row_checks.check_lengths(n_rows, len(weight), "weight", "codes")
         rows: dict[str, Any] = {}
         if "decisions" in self._tallies:
             predicted = self._given("predicted", outputs, DECISIONS)
-            check = label_checks.check_indicator if self.multilabel else label_checks.check_class_numbers
+            check = row_checks.check_indicator if self.multilabel else row_checks.check_class_numbers
             rows["predicted"] = check(predicted, K, "predicted")
             row_checks.check_lengths(n_rows, rows["predicted"].shape[0], "predicted", "codes")
         for name in ("ranking", "margin"):
@@ -251,7 +251,7 @@ class Tallied:
         """The bucket of the group of each row."""
         if groups is None:
             raise ValueError("groups is missing; intervals of this evaluation are of rows in groups: give them")
-        groups = label_checks.check_labels(groups, "groups")
+        groups = row_checks.check_labels(groups, "groups")
         row_checks.check_lengths(n_rows, len(groups), "groups", "codes")
         return _HASHED.numbers(0, n_rows, groups, 0)
 

@@ -11,7 +11,7 @@ from streamnb.core import persistence
 from streamnb.evaluation.score_order import Histogram
 from streamnb.fits.statistic import Tally
 from streamnb.kernels.row_values import GOLDEN, scatter_bits
-from streamnb.rows.block import stacked
+from streamnb.rows.row_blocks import stacked
 from streamnb.stats.row_means import RowMeans, WeightTable, pairs_of_state, state_of_pairs, summed_by_key
 
 _SURE = float(np.finfo(np.float64).eps)  # scikit-learn's log_loss clips probabilities to [eps, 1 - eps]

@@ -13,7 +13,7 @@ from streamnb.explaining.normals import normals_of
 from streamnb.explaining.weights import class_weights, difference, row_score
 from streamnb.models.linear import LinearModel
 from streamnb.passes.answering import answer
-from streamnb.rows.chunk import Chunk
+from streamnb.rows.row_blocks import Chunk
 from streamnb.rows.source import Source
 
 

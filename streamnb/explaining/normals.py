@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from streamnb.explaining.weights import RowScore, number_of
-from streamnb.models.covariance import CovarianceModel
 from streamnb.models.linear import LinearModel
-from streamnb.models.quadratic import QuadraticModel
+from streamnb.models.quadratic import CovarianceModel, QuadraticModel
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from streamnb.encoding.terms import TermColumns
 from streamnb.models.additive import TermTables, importances
 from streamnb.models.linear import LinearModel
 from streamnb.passes.answering import answer
-from streamnb.rows.chunk import Chunk
+from streamnb.rows.row_blocks import Chunk
 from streamnb.rows.source import Source
 from streamnb.rows.table_columns import ColumnPart
 

@@ -11,10 +11,8 @@ from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.category_columns import CategoryColumns
 from streamnb.encoding.learning import ChosenColumns
 from streamnb.encoding.terms import TermColumns
-from streamnb.models.linear import LinearModel
-from streamnb.models.odds import OddsModel
+from streamnb.models.linear import LinearModel, OddsModel, scaled
 from streamnb.models.portable import PortableModel
-from streamnb.models.sparse_weights import scaled
 from streamnb.models.steps import ColumnSums, Indicators, RowStep
 from streamnb.models.tree import TreeColumns, TreeModel
 from streamnb.problem.schemes import LabelReference, Scheme, TwoClasses

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from streamnb.core import persistence
-from streamnb.core.replacing import replacing
+from streamnb.core.stored_files import replacing
 from streamnb.export.as_json import json_bytes
 from streamnb.export.as_onnx import onnx_bytes
 from streamnb.export.regressions import RegressionWeights, json_of, onnx_of

@@ -8,9 +8,7 @@ import numpy as np
 
 from streamnb.core.threads import in_order
 from streamnb.fits.passes import JointRead, Pass
-from streamnb.passes.contract import PassTask
-from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
+from streamnb.passes.contract import PassTask, Report, RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding

@@ -9,13 +9,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from streamnb.core import label_checks, persistence, row_checks
+from streamnb.core import persistence, row_checks
 from streamnb.core.descriptions import described, shown
 from streamnb.fits.statistic import Statistic, added
-from streamnb.passes.contract import PassTask, Wants
-from streamnb.passes.report import Report
-from streamnb.rows.block import Block
+from streamnb.passes.contract import PassTask, Report, Wants
 from streamnb.rows.boundary import checked
+from streamnb.rows.row_blocks import Block
 from streamnb.rows.splits import Folding, check_n_folds, check_no_empty
 
 
@@ -81,7 +80,7 @@ class StatisticTask(PassTask):
         return self.statistic.begun()
 
     def add(self, partial: Statistic, block: Block) -> None:
-        y = None if block.y is None else label_checks.check_y(block.y, block.first_row)
+        y = None if block.y is None else row_checks.check_y(block.y, block.first_row)
         partial.add(replace(block, X=checked(block)[0].to_matrix(), y=y))
 
     def ended(self, total: Statistic, report: Report) -> Statistic:

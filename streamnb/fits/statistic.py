@@ -9,7 +9,7 @@ import numpy as np
 
 from streamnb.core import arguments, persistence
 from streamnb.passes.contract import total_of
-from streamnb.rows.block import Block
+from streamnb.rows.row_blocks import Block
 
 
 class Statistic:

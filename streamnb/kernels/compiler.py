@@ -25,7 +25,7 @@ from numba.core.compiler_machinery import PassManager
 from numba.core.serialize import dumps
 from numba.misc.appdirs import user_cache_dir
 
-from streamnb.core.replacing import replacing
+from streamnb.core.stored_files import replacing
 
 flags: Any = config  # filled by numba on import
 _USERS = Path(user_cache_dir())

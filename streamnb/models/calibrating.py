@@ -8,13 +8,12 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import isotonic_regression, minimize
 
-from streamnb.core import blas, label_checks, memory, row_checks
+from streamnb.core import memory, row_checks, threads
 from streamnb.core.messages import warn
-from streamnb.models.covariance import CovarianceModel
-from streamnb.models.curves import Curves, Knots, is_softmax
+from streamnb.models.decision_rule import Curves, Knots, is_softmax
 from streamnb.models.linear import LinearModel
 from streamnb.models.on_demand import UnheldModel
-from streamnb.models.quadratic import QuadraticModel
+from streamnb.models.quadratic import CovarianceModel, QuadraticModel
 from streamnb.problem.schemes import Joint, LabelReference, OneVsRest, Scheme, TwoClasses
 from streamnb.rows.boundary import checked
 from streamnb.rows.source import Source
@@ -54,7 +53,7 @@ class Scored:
 def calibrated(model: LinearModel, rows: Source, method: str = "sigmoid") -> LinearModel:
     """Return the model with its probabilities calibrated on these rows."""
     check_calibrated(model)
-    label_checks.check_labels_of_model(rows.label_names, model.classes_)
+    row_checks.check_labels_of_model(rows.label_names, model.classes_)
     model = replace(model, curves=None)
     scored = _scored(model, rows)
     made = fitted_to(model, scored, method)
@@ -300,7 +299,7 @@ def fit_matrix(
         return float(loss), np.append(unit.T @ z + MATRIX_RIDGE * apart, z.sum(axis=0) + bias_ridge * bias)
 
     start = np.append(np.zeros(n_classes**2), biases)
-    with blas.one_thread():
+    with threads.one_thread():
         best = minimize(
             at, start, jac=True, method="L-BFGS-B", options={"maxiter": MATRIX_STEPS, "ftol": MATRIX_CONVERGED}
         )
@@ -312,7 +311,7 @@ def fit_matrix(
 def mixed(model: LinearModel, matrix: np.ndarray, biases: np.ndarray) -> LinearModel:
     """Return the model with scores ``s @ matrix + biases``, whose softmax are its probabilities."""
     second = None if model.second is None else model.second @ matrix
-    with blas.one_thread():
+    with threads.one_thread():
         known = np.isfinite(model.intercept_)
         weights, intercept = model.weights @ matrix, np.where(known, model.intercept_, 0.0) @ matrix + biases
         intercept = np.where(known, intercept, model.intercept_)
@@ -363,7 +362,7 @@ def _scored(model: LinearModel, rows: Source) -> Scored:
         chunk, survey = checked(block)
         weight = np.ones(chunk.shape[0]) if block.weight is None else np.asarray(block.weight, np.float64)
         margins.append(model.margins(chunk, survey)[weight > 0.0])
-        targets.append(_targets(model, label_checks.check_y(block.y), chunk.first_row)[weight > 0.0])
+        targets.append(_targets(model, row_checks.check_y(block.y), chunk.first_row)[weight > 0.0])
         weights.append(weight[weight > 0.0])
     if not margins:
         raise ValueError("X has no rows; to calibrate, give rows of at least 2 classes")

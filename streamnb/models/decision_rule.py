@@ -1,4 +1,4 @@
-"""From class probabilities to a decision: losses, rejection, and balanced intercepts of two classes."""
+"""From class scores to probabilities and decisions: calibration curves, thresholds, losses and rejection."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import logit
 
-from streamnb.core import arguments, label_checks, messages, persistence, row_checks
-from streamnb.problem.schemes import Scheme, probabilities
+from streamnb.core import arguments, messages, persistence, row_checks
+from streamnb.problem.schemes import Joint, Reference, Scheme, TwoClasses, odds_of_classes, probabilities, top_class
 
 _ROUNDED = 1e-12  # rounding error of sums of shares
+Knots = tuple[np.ndarray, np.ndarray]  # ascending scores and their probabilities, interpolated linearly
 
 
 @persistence.register
@@ -53,7 +55,7 @@ class DecisionRule(persistence.Parameters):
             raise ValueError(
                 f"threshold={threshold:g} needs reject_label=, what predict returns for a row that is rejected"
             )
-        label = label_checks.check_labels([reject_label], "reject_label")[0].item()
+        label = row_checks.check_labels([reject_label], "reject_label")[0].item()
         return cls(
             loss, threshold, int(label) if isinstance(label, float) else label
         )  # a label 2.0 would turn the others into floats
@@ -84,7 +86,7 @@ class DecisionRule(persistence.Parameters):
         return self.checked(classes, scheme, possible)
 
     def _check_reject_label(self, classes: np.ndarray) -> None:
-        kind, given = label_checks.label_kind(classes), label_checks.label_kind(np.array([self.reject_label]))
+        kind, given = row_checks.label_kind(classes), row_checks.label_kind(np.array([self.reject_label]))
         if given != kind and (kind, given) != ("bools", "numbers"):
             right = "a number" if kind in ("numbers", "bools") else "a string"
             raise ValueError(f"reject_label={self.reject_label!r} should be {right}, for the classes are {kind}")
@@ -193,7 +195,7 @@ def balancing_shift(
         )
     if not np.isfinite(margins).all():
         raise ValueError(f"scores has {margins[~np.isfinite(margins)][0]}; they should be finite")
-    labels = label_checks.check_labels(y_true, "y_true")
+    labels = row_checks.check_labels(y_true, "y_true")
     row_checks.check_lengths(len(margins), len(labels), "y_true")
     weight = np.ones(len(margins)) if sample_weight is None else row_checks.check_weights(sample_weight)
     row_checks.check_lengths(len(margins), len(weight), "sample_weight")
@@ -231,3 +233,103 @@ def _check_wishes(specificity: Any, sensitivity: Any, youden: Any) -> None:
             raise ValueError(f"{name}={rate!r} should be between 0 and 1, such as 0.95")
     if (specificity is not None) + (sensitivity is not None) + youden > 1:
         raise ValueError("specificity=, sensitivity= and youden= are one wish each; give one of them")
+
+
+@persistence.register
+@dataclass(frozen=True)
+class ClassThreshold(persistence.Parameters):
+    """Decides for one class wherever it scores `value` or more, and otherwise for the best of the other classes.
+
+    Attributes
+    ----------
+    number : int
+        Of the class.
+    value : float
+    odds : bool
+        Of more than two classes, whether the score is the log-odds of its probability, and not `decision_function`.
+    """
+
+    number: int
+    value: float
+    odds: bool = False
+
+    @classmethod
+    def of(cls, threshold: Any, class_: Any, classes: np.ndarray, scheme: Scheme, odds: bool) -> Self:
+        """A rule for the class of this name, or of a `Threshold` that knows its class; class 1 of two otherwise."""
+        if hasattr(threshold, "class_"):
+            threshold, class_ = float(threshold), threshold.class_ if class_ is None else class_
+        if scheme.multilabel:
+            raise ValueError("a threshold is for one label a row, not for an indicator of labels")
+        if class_ is None and len(classes) != 2:
+            raise ValueError(f"class_ is missing; it should be one of {messages.listed(classes)}")
+        at = np.array([1]) if class_ is None else np.flatnonzero(classes == class_)
+        if not at.size:
+            raise ValueError(f"class_={class_!r} is not a class; it should be one of {messages.listed(classes)}")
+        return cls(int(at[0]), _checked(threshold), odds and len(classes) > 2)
+
+    def restored(self, classes: np.ndarray, scheme: Scheme) -> Self:
+        """The loaded rule; raise an error if it does not fit the classes."""
+        if not 0 <= self.number < len(classes) or (self.odds and not scheme.has_probabilities):
+            raise ValueError(f"there is a threshold of class {self.number}, and there are {len(classes)} classes")
+        return self.of(self.value, classes[self.number], classes, scheme, self.odds)
+
+    def labels(self, classes: np.ndarray) -> np.ndarray:
+        """All possible predictions, the classes."""
+        return classes
+
+    def decide(self, scheme: Scheme, margins: np.ndarray) -> np.ndarray:
+        """The number of the class of each row, (n_rows,)."""
+        if isinstance(scheme, TwoClasses):
+            score = margins[:, 0] if self.number == 1 else -margins[:, 0]
+            return np.where(score >= self.value, self.number, 1 - self.number)
+        scores = scheme.class_scores(margins)
+        score = odds_of_classes(scheme, margins)[:, self.number] if self.odds else scores[:, self.number]
+        others = np.where(np.arange(scores.shape[1]) == self.number, -np.inf, scores)
+        return np.where(score >= self.value, self.number, top_class(others))
+
+
+def _checked(threshold: Any) -> float:
+    """The threshold as a float; infinity decides for the class never, and minus infinity always."""
+    infinite = isinstance(threshold, float) and np.isinf(threshold)
+    return float(threshold) if infinite else arguments.finite_number("threshold", threshold)
+
+
+def is_softmax(scheme: Scheme) -> bool:
+    """Return whether the probabilities of a scheme are a softmax over the scores of all classes."""
+    return isinstance(scheme, Joint | Reference)
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False)
+class Curves(persistence.Parameters):
+    """A curve from log-odds to probability for each class of a softmax, else for each row of weights."""
+
+    knots: list[Knots]
+
+    def _check_loaded(self) -> None:
+        for x, p in self.knots:
+            persistence.array("knots", x, ["f8"], (None,))
+            persistence.array("knots", p, ["f8"], x.shape)
+            if not len(x) or not (np.diff(x) > 0.0).all() or not ((p > 0.0) & (p < 1.0)).all():
+                raise ValueError("knots of a curve should be rising scores with probabilities inside (0, 1)")
+
+    def check(self, scheme: Scheme, n_classes: int) -> Curves:
+        """Return self if the curves fit a scheme with so many classes; raise an error otherwise."""
+        wanted = n_classes if is_softmax(scheme) else scheme.n_rows(n_classes)
+        if len(self.knots) != wanted:
+            raise ValueError(f"there are {len(self.knots)} curves for {wanted} scores")
+        return self
+
+    def applied(self, scheme: Scheme, margins: np.ndarray) -> np.ndarray:
+        """Return margins (n, R) with the probabilities of the curves, normalised to sum to 1 for a softmax."""
+        scores = scheme.ranking(margins) if is_softmax(scheme) else margins
+        p = np.empty_like(scores)
+        for k, (x, values) in enumerate(self.knots):
+            p[:, k] = np.interp(scores[:, k], x, values)
+        sure = np.isinf(scores)  # classes and labels that no row of the fit had, or every row
+        if not is_softmax(scheme):
+            return np.where(sure, scores, logit(p))
+        logs = np.where(sure, scores, np.log(p))
+        if scheme.reference is None:
+            return logs
+        return np.delete(logs - logs[:, [scheme.reference]], scheme.reference, axis=1)

@@ -5,37 +5,49 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Annotated, Any
+from itertools import pairwise
+from typing import Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import arguments, label_checks, memory, persistence, row_checks
-from streamnb.core.attributes import available_if
-from streamnb.core.types import PerRow, Rows
+from streamnb.core import arguments, memory, persistence, row_checks
+from streamnb.core.arguments import PerRow, Rows
+from streamnb.core.csr import of_saved_parts, saved_parts
+from streamnb.core.guesses import available_if
 from streamnb.encoding.learning import opened_through
 from streamnb.kernels.scores import score_cells
-from streamnb.models.class_threshold import ClassThreshold
-from streamnb.models.curves import Curves
-from streamnb.models.decision_rule import DecisionRule
-from streamnb.models.many_classes import MANY, ClassTiles
-from streamnb.models.sparse_weights import of_stored, quicker_in_full, scaled, stored
+from streamnb.models.decision_rule import ClassThreshold, Curves, DecisionRule
 from streamnb.passes.answering import answer
-from streamnb.passes.contract import PassTask
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import PassTask, RunOptions
 from streamnb.passes.run import run
-from streamnb.problem.label_structure import Nested
-from streamnb.problem.references import UNLABELLED
-from streamnb.problem.schemes import LabelReference, MultiLabel, Reference, Scheme, as_scheme, probabilities
-from streamnb.rows.block import Block
+from streamnb.problem.schemes import (
+    Joint,
+    LabelReference,
+    MultiLabel,
+    Nested,
+    Reference,
+    Scheme,
+    as_scheme,
+    probabilities,
+)
+from streamnb.problem.sides import UNLABELLED
 from streamnb.rows.boundary import Domain, checked
-from streamnb.rows.chunk import Chunk, DenseChunk
 from streamnb.rows.preparing import RowOptions, transformed
+from streamnb.rows.row_blocks import Block, Chunk, DenseChunk
 from streamnb.stats.matching import merged_classes
 from streamnb.stats.moments import MOMENTS, TABLE
 from streamnb.stats.privacy import Privacy
 from streamnb.stats.row_means import RowMeans
 
+FEW_WEIGHTS = 1 / 4  # share of nonzero weights below which these with their places take less than half the space
+QUICK_WEIGHTS = 1 / 20  # share of nonzero weights below which sparse weights score faster
+IN_FULL = 1 << 28  # bytes up to which weights are made dense for dense rows
+TILE = 16  # classes under one bound
+MANY = 16 * TILE  # classes from which on bounds pay
+OPEN = 0.25  # share of tiles to look through above which all scores take no longer
+TRIED = 16  # rows that show whether bounds help
+BOUNDS = 1 << 22  # held at once
 MARGINS = 1 << 25  # margins held at once
 CACHED_MARGINS = 1 << 16  # margins that stay in the cache while they are processed
 FEW_ROWS = 512  # rows at a time at least, so that the overhead of a step is small
@@ -52,6 +64,103 @@ _KINDS = {  # of parts of files
 # parts that older files lack
 _OLDER = dict.fromkeys(("reference", "moments", "rule", "second", "curves", "privacy", "deviations"))
 _DERIVED = "_scorer", "_tiles", "_in_full", "absent"
+
+
+def quicker_in_full(weights: sp.csr_array, dense_rows: bool) -> bool:
+    """Return whether sparse weights (n_features, R) score rows faster once dense, to the same bits."""
+    n_bytes = 8 * weights.shape[0] * weights.shape[1]
+    if weights.nnz >= QUICK_WEIGHTS * weights.shape[0] * weights.shape[1]:
+        return n_bytes <= IN_FULL or n_bytes <= memory.allowed(None)
+    return dense_rows and n_bytes <= IN_FULL
+
+
+def linear_scores(chunk: Chunk, weights: np.ndarray, intercepts: np.ndarray) -> np.ndarray:
+    """Return the scores of rows under dense weights (n_features, R), (n_rows, R); intercepts are added last."""
+    scores = np.zeros((chunk.shape[0], weights.shape[1]))
+    chunk.add_scores(weights, scores)
+    scores += intercepts
+    return scores
+
+
+def scaled(weights: Any, factors: np.ndarray | None) -> Any:
+    """Return weights (n_features, R) times a factor of each feature, such as idf; sparse ones stay sparse."""
+    if factors is None:
+        return weights
+    return sp.diags_array(factors) @ weights if sp.issparse(weights) else weights * factors[:, None]
+
+
+def stored(weights: Any) -> Any:
+    """Return weights (n_features, R) as they are saved: all, or only the nonzero ones if these are few."""
+    if sp.issparse(weights):
+        return saved_parts(weights)
+    kept = weights.view(np.int64).T != 0  # -0.0 is kept, too
+    if np.count_nonzero(kept) > FEW_WEIGHTS * kept.size:
+        return weights
+    rows, columns = np.nonzero(kept)
+    return {"coef": saved_parts(sp.csr_array((weights.T[kept], (rows, columns)), shape=kept.shape))}
+
+
+def of_stored(saved: Any) -> Any:
+    """Restore weights (n_features, R) from `stored`: dense if they were dense and fit into memory."""
+    if isinstance(saved, np.ndarray):
+        return persistence.array("weights", saved, ["f8"], (None, None))
+    coef = of_saved_parts(saved["coef"] if isinstance(saved, dict) else saved, "weights")
+    persistence.array("weights", coef.data, ["f8"], (None,))
+    if not isinstance(saved, dict):
+        return coef
+    limit = memory.allowed(None)
+    if 8 * coef.shape[1] > limit:
+        raise MemoryError(f"coef_ has {coef.shape[1]:,} columns, more than half of the free memory could hold")
+    if 8 * coef.shape[0] * coef.shape[1] > limit:
+        return sp.csr_array(coef.T)
+    weights = np.zeros(coef.shape[::-1])
+    weights[coef.indices, np.repeat(np.arange(coef.shape[0]), np.diff(coef.indptr))] = coef.data
+    return weights
+
+
+class ClassTiles:
+    """Weights (n_features, K) and intercepts (K,), with the largest of each tile of classes."""
+
+    def __init__(self, weights: np.ndarray, intercept: np.ndarray):
+        starts = np.arange(0, len(intercept), TILE)
+        self._of_classes, self._n = (weights, intercept), len(starts)
+        self._largest = np.maximum.reduceat(weights, starts, axis=1), np.maximum.reduceat(intercept, starts)
+
+    def top_classes(self, chunk: Chunk) -> np.ndarray | None:
+        """The first class with the highest score of each row; None if bounds are unsafe or do not help."""
+        if not chunk.stored.min(initial=1.0) > 0.0:
+            return None
+        top, step = [], max(BOUNDS // self._n, 1)
+        for start, stop in pairwise([0, *range(TRIED, chunk.shape[0], step), chunk.shape[0]]):
+            of_rows = self._top_classes(chunk.of_rows(start, stop))
+            if of_rows is None:
+                return None
+            top.append(of_rows)
+        return np.concatenate(top)
+
+    def _top_classes(self, chunk: Chunk) -> np.ndarray | None:
+        bounds = linear_scores(chunk, *self._largest)
+        if not np.isfinite(bounds).all():  # some weights may be infinite, and scores NaN
+            return None
+        likeliest = np.zeros(bounds.shape, np.bool_)
+        likeliest[np.arange(len(bounds)), bounds.argmax(axis=1)] = True
+        best, top = np.full(len(bounds), -np.inf), np.zeros(len(bounds), np.intp)
+        self._look_through(chunk, likeliest, best, top)
+        still_open = (bounds >= best[:, None]) & ~likeliest
+        if still_open.mean() > OPEN:
+            return None
+        self._look_through(chunk, still_open, best, top)
+        return top
+
+    def _look_through(self, chunk: Chunk, tiles: np.ndarray, best: np.ndarray, top: np.ndarray) -> None:
+        """Replace the best score of each row and its class by better ones of its `tiles`, (n_rows, n_tiles) bool."""
+        for tile in np.flatnonzero(tiles.any(axis=0)).tolist():
+            rows, first = np.flatnonzero(tiles[:, tile]), tile * TILE
+            scores = linear_scores(chunk.picked(rows), *(part[..., first : first + TILE] for part in self._of_classes))
+            of_tile = scores.argmax(axis=1)
+            score, classes = scores[np.arange(len(rows)), of_tile], first + of_tile
+            better = (score > best[rows]) | ((score == best[rows]) & (classes < top[rows]))
+            best[rows[better]], top[rows[better]] = score[better], classes[better]
 
 
 def _has_probabilities(model: LinearModel) -> bool:
@@ -193,7 +302,7 @@ class LinearModel:
         Rows that the workers of an active Dask client can open are scored there.
         """
         rows = opened_through(self.options.step, X, y, sample_weight)
-        label_checks.check_labels_of_model(rows.label_names, self.classes_)
+        row_checks.check_labels_of_model(rows.label_names, self.classes_)
         means, _ = run(_HitsTask(self), rows, RunOptions())
         row_checks.check_total_weight(means.weight)
         return means.mean("right")
@@ -217,7 +326,7 @@ class LinearModel:
         """Return where predictions equal the labels, (n_rows,) bool."""
         if isinstance(self.scheme, Nested) and not sp.issparse(y):
             return self.scheme.hits(predicted, y, self.classes_)
-        label_checks.check_kind(y, self.classes_, self.scheme.multilabel)
+        row_checks.check_kind(y, self.classes_, self.scheme.multilabel)
         if self.scheme.multilabel:
             return (predicted == y.toarray()).all(axis=1)
         merged_classes(self.classes_, y)  # raises an error for labels of another kind, none of which could match
@@ -347,7 +456,7 @@ class LinearModel:
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> LinearModel:
         state = _OLDER | persistence.known(cls, state, "classes", "weights", "scheme", "binarize", *_OLDER, *_KINDS)
-        classes, weights = label_checks.check_labels(state["classes"], "classes"), of_stored(state["weights"])
+        classes, weights = row_checks.check_labels(state["classes"], "classes"), of_stored(state["weights"])
         shape, lengths = weights.shape, dict(zip(("n_features", "R"), weights.shape, strict=True))
         intercept, options, scale, rule, second, curves, privacy, deviations = (
             persistence.part(state, name, kind, lengths) for name, kind in _KINDS.items()
@@ -399,6 +508,52 @@ class _HitsTask(PassTask):
 
     def add(self, partial: RowMeans, block: Block) -> None:
         """Add one block of rows."""
-        y, model = label_checks.check_y(block.y), self.model
+        y, model = row_checks.check_y(block.y), self.model
         hits = model._hits(model.predicted(*checked(block)), y)
         partial.add([hits], np.ones(len(hits)) if block.weight is None else block.weight)
+
+
+def sums_of_logs(log_probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sum of the finite entries of each row and the number of those that are -inf, each (K,)."""
+    impossible = np.isneginf(log_probabilities)
+    return np.where(impossible, 0.0, log_probabilities).sum(axis=1), impossible.sum(axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class OddsModel(LinearModel):
+    """Scores from the effect of stored values on a row of zeros: ln p(present) - ln p(absent).
+
+    As -inf cannot be subtracted, K more columns of weights count impossible events if there are any.
+    """
+
+    @classmethod
+    def of(
+        cls,
+        classes: np.ndarray,
+        present: np.ndarray,
+        absent: np.ndarray,
+        zeros: tuple[np.ndarray, np.ndarray],
+        log_priors: np.ndarray,
+        **options: Any,
+    ) -> Self:
+        """Make the model of log probabilities (K, columns); `zeros` has their sums for a row of zeros."""
+        weights, intercept = _finite(present) - _finite(absent), zeros[0] + log_priors
+        impossible = [np.isneginf(table) for table in (present, absent)]
+        if impossible[0].any() or impossible[1].any():
+            counts = impossible[0].astype(np.float64) - impossible[1]
+            weights, intercept = np.vstack([weights, counts]), np.concatenate([intercept, zeros[1]])
+        return cls(classes, np.ascontiguousarray(weights.T), intercept, Joint(), **options)
+
+    @property
+    def counts_impossible(self) -> bool:
+        """Whether there are columns of weights that count impossible events."""
+        return self.weights.shape[1] > len(self.classes_)
+
+    def _raw_margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
+        """Return ln P(y) + ln P(x | y), (n_rows, K)."""
+        scores, impossible = np.split(super()._raw_margins(chunk, survey), [len(self.classes_)], axis=1)
+        return np.where(impossible > 0.5, -np.inf, scores) if impossible.shape[1] else scores
+
+
+def _finite(log_probabilities: np.ndarray) -> np.ndarray:
+    return np.where(np.isneginf(log_probabilities), 0.0, log_probabilities)

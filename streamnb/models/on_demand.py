@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import memory
-from streamnb.core.attributes import attribute
-from streamnb.models.linear import LinearModel
-from streamnb.models.sparse_weights import linear_scores
+from streamnb.core.guesses import attribute
+from streamnb.models.linear import LinearModel, linear_scores
 from streamnb.problem.schemes import Votes
-from streamnb.rows.chunk import Chunk
+from streamnb.rows.row_blocks import Chunk
 
 NUMBERS = 1 << 22  # weights or margins held at once
 

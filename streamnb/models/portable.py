@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from streamnb.core import persistence
-from streamnb.core.types import Rows
+from streamnb.core.arguments import Rows
 from streamnb.models.steps import RowStep
 
 FEW = 1000  # rows up to which scoring does not use compiled kernels

@@ -20,7 +20,7 @@ from streamnb.problem.penalties import Penalty
 from streamnb.problem.priors import NormalInverseGamma, Pseudo
 from streamnb.problem.smoothing import Smoothing, class_probabilities
 from streamnb.rows.boundary import Domain
-from streamnb.rows.chunk import Chunk
+from streamnb.rows.row_blocks import Chunk
 from streamnb.stats.class_stats import ClassStats
 
 ModelParts = tuple[type, dict[str, Any]]  # the class of a model, and its arrays by name

@@ -11,7 +11,7 @@ from streamnb.core.memory import aligned
 from streamnb.kernels import draws
 from streamnb.models.linear import LinearModel, top_classes
 from streamnb.rows.boundary import Survey
-from streamnb.rows.chunk import Chunk, SparseRows
+from streamnb.rows.row_blocks import Chunk, SparseRows
 
 SHARE = 8  # one of so many units of a row is drawn
 TOGETHER, DRAWN = 64, 1 << 24  # rows, and their drawn units, at most, that pass through a tile of weights

@@ -7,11 +7,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import persistence, row_checks
-from streamnb.models.linear import LinearModel
-from streamnb.models.sparse_weights import scaled
+from streamnb.models.linear import LinearModel, scaled
 from streamnb.rows.boundary import surveyed
-from streamnb.rows.chunk import Chunk
 from streamnb.rows.preparing import LearnedStep
+from streamnb.rows.row_blocks import Chunk
 from streamnb.rows.splits import Folding
 
 MADE_BYTES = 16 << 20  # bytes of margins computed at once

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from streamnb.core import row_checks
 from streamnb.models.linear import LinearModel
 from streamnb.rows.boundary import as_chunk
-from streamnb.rows.chunk import Chunk
+from streamnb.rows.row_blocks import Chunk
 
 
 @dataclass(frozen=True, eq=False)

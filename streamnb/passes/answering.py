@@ -1,14 +1,19 @@
-"""Applies a function to blocks of rows and returns the result in the kind of X."""
+"""Applies functions to blocks of rows, or to independent pieces of work, and returns the result of each."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from operator import call
 from typing import Any
 
 import numpy as np
 
 from streamnb.core import arguments, row_checks
+from streamnb.core.threads import in_order
 from streamnb.passes import stopping
+from streamnb.passes.contract import RunOptions
+from streamnb.passes.contract import bar as bar_of
 from streamnb.passes.dask_blocks import map_rows
-from streamnb.passes.dask_workers import client_for, of_segments, reachable
+from streamnb.passes.dask_workers import Tasks, check_task_sendable, client_for, of_segments, reachable
 from streamnb.rows.boundary import checked
 from streamnb.rows.source import Source
 
@@ -82,3 +87,35 @@ def _results(function: Callable, rows: Source, missing: bool) -> Iterator[tuple[
 def _segment_results(shared: tuple[Callable, bool], rows: Source, start: int, stop: int) -> tuple[int, list[Any]]:
     function, missing = shared
     return start, [function(*checked(block, missing)) for block in rows.blocks(start, stop)]
+
+
+def separately(work: Any, items: Sequence[Any], options: RunOptions) -> Iterator[Any]:
+    """Yield work(item, n_threads) for each item as it ends; `work` has a `title`, and is sent to each worker once.
+
+    If it is to be done `here`, it is in this process, whether or not there is a cluster.
+
+    In this process each thread takes an item of its own; if there are fewer items, several threads share one.
+    """
+    client = None if work.here else client_for(options.client)
+    if client is None:
+        outer = max(min(options.threads, len(items)), 1)
+        made: Iterator[Any] = in_order(partial(_here, work, options.threads // outer), items, outer)
+        with stopping.checkpointing(True):
+            yield from bar_of(made, title=work.title, progress=options.progress, total=len(items), unit=" parts")
+        return
+    check_task_sendable(work)
+    with Tasks(client) as tasks:
+        remote = tasks.on_every_worker(work.title, work)
+        jobs: Iterator[Callable[[], Any]] = (
+            partial(tasks.submit, work.title, f"{work.title} of {item}", call, remote, item, 1) for item in items
+        )
+        ended = map(tasks.result, tasks.ended(jobs))
+        with stopping.checkpointing(True):
+            for found in bar_of(ended, title=work.title, progress=options.progress, total=len(items), unit=" parts"):
+                yield found
+                stopping.check()
+
+
+def _here(work: Any, n_threads: int, item: Any) -> Any:
+    stopping.check()
+    return work(item, n_threads)

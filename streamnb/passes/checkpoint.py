@@ -13,11 +13,10 @@ import scipy.sparse as sp
 
 from streamnb.core import persistence
 from streamnb.core.messages import DataError
-from streamnb.core.replacing import remove_unfinished
+from streamnb.core.stored_files import remove_unfinished
 from streamnb.passes import stopping
-from streamnb.passes.contract import PassTask
-from streamnb.passes.report import Report
-from streamnb.rows import sizes
+from streamnb.passes.contract import PassTask, Report
+from streamnb.rows import row_blocks
 from streamnb.rows.source import Source
 
 SECONDS = 10.0  # between two writes: at most so much work is lost
@@ -188,7 +187,7 @@ def _difference(name: str, *texts: str) -> str:
 def _beside(source: Source) -> dict[str, str]:
     """Digests of labels, weights and other columns beside the rows."""
     digests: dict[str, Any] = {}
-    for columns in source.row_columns(sizes.BLOCK_ROWS):
+    for columns in source.row_columns(row_blocks.BLOCK_ROWS):
         for name, column in columns.items():
             if column is not None:
                 _digest(digests.setdefault(name, hashlib.sha256()), column)

@@ -1,18 +1,87 @@
-"""The protocols of a pass: a task adds blocks of rows to partial results, which become totals that merge.
-
-Everything learned from rows follows this contract: class sums, scores of models, tasks that users define. Where the
-rows come from, and whether threads or the workers of a cluster read them, does not concern the task.
-"""
+"""What a pass is: tasks that add blocks of rows to partial results, how it runs, and what it reports."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol, Self
 
-from streamnb.core import persistence
+from tqdm.auto import tqdm
+
+from streamnb.core import frames, persistence
 from streamnb.core.descriptions import shown
-from streamnb.passes.report import Report
-from streamnb.rows.block import Block
+from streamnb.core.memory import check_memory_limit
+from streamnb.core.threads import check_n_threads
+from streamnb.kernels.compiler import compiling
+from streamnb.rows.keeping import Keeping
+from streamnb.rows.row_blocks import Block
+from streamnb.rows.source import Source
+
+
+@persistence.register
+@dataclass(frozen=True)
+class Report(persistence.Parameters):
+    """The work of passes: reads, rows, decoded bytes, blocks and seconds.
+
+    Of `reads` of the rows and their `bytes`, `reads_kept` and `bytes_kept` came from what an earlier read had kept, in
+    memory or on disk, and the others from the source; a read of both counts as one from the source. `seconds_reading`
+    and `seconds_computing` are summed over threads, `seconds_waiting` is the time that computing waited for reading,
+    `seconds` is the wall time: of a pass, or of all that a fit or a search did.
+    """
+
+    rows: int = 0
+    bytes: int = 0
+    blocks: int = 0
+    seconds: float = 0.0
+    seconds_reading: float = 0.0
+    seconds_computing: float = 0.0
+    seconds_waiting: float = 0.0
+    bytes_kept: int = 0
+    reads: int = 0
+    reads_kept: int = 0
+
+    @classmethod
+    def of_block(cls, block: Block) -> Report:
+        """The report of one block of rows, without times."""
+        return cls(block.n_rows, block.nbytes, 1, bytes_kept=block.nbytes if block.kept else 0)
+
+    def __add__(self, other: Report) -> Report:
+        return Report(**{name: getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__})
+
+    def __str__(self) -> str:
+        return (
+            f"{self.rows:,} rows, {self.bytes / 1e9:.2f} GB in {self.blocks:,} blocks, {self.seconds:.1f} s "
+            f"(reading {self.seconds_reading:.1f}, computing {self.seconds_computing:.1f}, "
+            f"waiting {self.seconds_waiting:.1f})"
+        ) + self._of_kept
+
+    @property
+    def _of_kept(self) -> str:
+        """What came from where, if rows were kept."""
+        if not self.bytes_kept:
+            return ""
+        source = f"{self.reads - self.reads_kept} from the source, {(self.bytes - self.bytes_kept) / 1e9:.2f} GB"
+        return f"; {self.reads} reads: {source}, {self.reads_kept} of what was kept, {self.bytes_kept / 1e9:.2f} GB"
+
+    def _repr_html_(self) -> str:
+        speed = f"{self.bytes / 1e6 / self.seconds:,.1f}" if self.seconds > 0 else "–"
+        rows = [
+            ("rows", f"{self.rows:,}"),
+            ("MB", f"{self.bytes / 1e6:,.1f}"),
+            ("blocks", f"{self.blocks:,}"),
+            ("seconds", f"{self.seconds:,.2f}"),
+            ("seconds reading, over threads", f"{self.seconds_reading:,.2f}"),
+            ("seconds computing, over threads", f"{self.seconds_computing:,.2f}"),
+            ("seconds waiting for rows", f"{self.seconds_waiting:,.2f}"),
+            ("MB/s", speed),
+        ]
+        if self.reads_kept:
+            rows += [("reads", f"{self.reads:,}"), ("reads of what was kept", f"{self.reads_kept:,}")]
+            rows += [("MB of what was kept", f"{self.bytes_kept / 1e6:,.1f}")]
+        return frames.table("One scan", rows)
 
 
 class Total(Protocol):
@@ -148,3 +217,72 @@ def total_of(empty: Any, arrays: Mapping[str, Any]) -> Any:
     if hasattr(empty, "of_arrays"):
         return empty.of_arrays(arrays)
     return persistence.restored(type(empty), arrays) if persistence.registered(empty) else type(empty)(**arrays)
+
+
+def bar(*iterable: Any, title: str, progress: bool | None, **options: Any) -> Any:
+    """A tqdm bar, shown only if `progress` is true."""
+    return tqdm(*iterable, desc=title, disable=not progress, **shape(), **options)
+
+
+def shape() -> dict[str, int]:
+    """Width and height of a bar where a terminal reports 0 columns or lines, in which tqdm would show nothing."""
+    try:
+        columns, lines = os.get_terminal_size(sys.stderr.fileno()) if sys.stderr.isatty() else (80, 24)
+    except (AttributeError, OSError, ValueError):  # no stderr, or one without a terminal
+        return {}
+    if columns > 1 and lines > 0:
+        return {}
+    columns, lines = shutil.get_terminal_size()  # from the environment, else 80 and 24
+    return {"ncols": columns - 1, "nrows": lines}
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a pass is run.
+
+    Attributes
+    ----------
+    progress : bool, optional
+        Show a progress bar; False also keeps quiet about kernels that are compiled.
+    n_threads : int, optional
+        Threads in this process; None: as many as there are cores.
+    memory_limit : int or str, optional
+        Bytes that sums and weights may take, such as "4GB"; None: half of the free memory.
+    client : dask.distributed.Client or cluster, optional
+        None: the active one.
+    checkpoint : path, optional
+        A file from which the pass can be resumed.
+    keeping : Keeping, optional
+        Where rows that are read again are kept; None: nowhere.
+    """
+
+    progress: bool | None = None
+    n_threads: int | None = None
+    memory_limit: Any = None
+    client: Any = None
+    checkpoint: Any = None
+    keeping: Keeping | None = None
+
+    def __post_init__(self) -> None:
+        check_n_threads(self.n_threads)
+        compiling.said |= self.progress is False
+        object.__setattr__(self, "memory_limit", check_memory_limit(self.memory_limit))
+
+    @property
+    def fit_options(self) -> dict[str, Any]:
+        """The options that `fit` of estimators takes; not the checkpoint, which belongs to one pass."""
+        own = {name: value for name, value in vars(self).items() if name not in ("checkpoint", "keeping")}
+        return own if self.keeping is None else {**own, "keep": self.keeping.keep}
+
+    def kept(self, rows: Source, costly: bool | None = None) -> Source:
+        """Rows that are read again, kept by their first read where that was asked for; see `Keeping.kept`."""
+        return rows if self.keeping is None else self.keeping.kept(rows, costly)
+
+    def of_pass(self, name: str) -> Self:
+        """The options of one pass of several, whose checkpoint is a file of this name in their folder."""
+        return self if self.checkpoint is None else replace(self, checkpoint=self.checkpoint / f"{name}.snb")
+
+    @property
+    def threads(self) -> int:
+        """Number of threads in this process."""
+        return check_n_threads(self.n_threads)

@@ -12,14 +12,11 @@ import scipy.sparse as sp
 
 from streamnb.core import messages, row_checks
 from streamnb.core.csr import as_csr
-from streamnb.passes.contract import PassTask
+from streamnb.passes.contract import PassTask, Report, shape
 from streamnb.passes.dask_workers import result_of
-from streamnb.passes.progress import shape
-from streamnb.passes.report import Report
-from streamnb.rows.block import Block
-from streamnb.rows.boundary import as_chunk
+from streamnb.rows.boundary import as_chunk, as_matrix, dask_array, is_dask, made_by
 from streamnb.rows.labels import check_column, records, whole_column
-from streamnb.rows.matrices import as_matrix, dask_array, is_dask, made_by
+from streamnb.rows.row_blocks import Block
 from streamnb.rows.zarr_reading import Clock
 
 

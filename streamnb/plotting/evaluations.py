@@ -9,7 +9,7 @@ from sklearn import metrics
 from sklearn.pipeline import Pipeline
 
 from streamnb.core import arguments
-from streamnb.core.types import PerRow, Rows
+from streamnb.core.arguments import PerRow, Rows
 from streamnb.estimators.classifier import Classifier, model_and_rows
 from streamnb.evaluation.differences import given_level
 from streamnb.evaluation.evaluation import Evaluation

@@ -10,13 +10,13 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from streamnb.core import label_checks, persistence
+from streamnb.core import persistence, row_checks
 from streamnb.problem.families import FAMILIES, as_family
 from streamnb.problem.family import EMPIRICAL_BAYES, Family
 from streamnb.problem.multinomial import Categorical
 from streamnb.problem.together import Dirichlet
 from streamnb.rows.boundary import Domain, Survey
-from streamnb.rows.chunk import Chunk
+from streamnb.rows.row_blocks import Chunk
 from streamnb.stats.moments import MOMENTS
 
 ColumnNames = slice | np.ndarray
@@ -359,7 +359,7 @@ def _compact(columns: np.ndarray) -> ColumnNames:
 
 
 def _listed(items: Any) -> str:
-    few = list(map(label_checks.plain, items[:SHOWN]))
+    few = list(map(row_checks.plain, items[:SHOWN]))
     return str(few) if len(items) <= SHOWN else f"{str(few)[:-1]}, ..] ({len(items)} of them)"
 
 

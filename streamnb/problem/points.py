@@ -9,8 +9,7 @@ from operator import add
 from typing import Any
 
 from streamnb.core import arguments, persistence
-from streamnb.problem.penalties import Penalty, TopK
-from streamnb.problem.pull import Pull
+from streamnb.problem.penalties import Penalty, Pull, TopK
 from streamnb.rows.preparing import MAPS, NONE
 
 COVARIANCES = ("diagonal", "own", "pooled", "full")

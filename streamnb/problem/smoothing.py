@@ -1,20 +1,98 @@
 """Smoothing: a prior under an estimate, and the class probabilities."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import gammaln
 
 from streamnb.core import arguments
-from streamnb.problem.class_shares import ClassSharesPrior
-from streamnb.problem.family import EMPIRICAL_BAYES, Family
+from streamnb.problem.family import EMPIRICAL_BAYES, Family, blocks_of
 from streamnb.problem.priors import PRIORS, BetaPrior, DirichletPrior, Prior, Pseudo, conjugate
 from streamnb.stats.class_stats import ClassStats
 
+WEAKEST = 0.01  # strength: pseudo-rows of each value
 ESTIMATES = ("posterior_mean", "map", "mle")
 EVIDENCE = "evidence"  # in place of a number: the smoothing under which the rows are most probable
 AUTO = "auto"
+
+
+class ClassSharesPrior(Prior):
+    """Dirichlet prior under which values carry no information on the class: pseudo-rows split like the classes.
+
+    Class y has `strength` * share_y pseudo-rows of each value. So classes compare by the posterior mean of their shares
+    among the rows with value c, (S_yc + strength share_y) / (n_c + strength), as in target encoding: a rare value
+    carries little information and an unseen one none, however unequal the classes are.
+
+    Parameters
+    ----------
+    strength : float
+    shares : (n_classes,)
+    """
+
+    families = ("multinomial", "categorical")
+
+    def __init__(self, strength: float, shares: Any):
+        self.strength = arguments.finite_number("strength", strength, minimum=np.finfo(float).tiny)
+        self.shares = arguments.positive_numbers("shares", shares)
+
+    @classmethod
+    def of_counts(cls, stats: ClassStats, moment: str) -> ClassSharesPrior:
+        """Empirical Bayes: the strength under which the classes of the rows are most probable given their values.
+
+        The classes of the rows with a value are then Dirichlet-multinomial: type-II maximum likelihood. A row of weight
+        w counts as w rows.
+        """
+        table, found = stats.table(moment), []
+        of_classes, of_values = np.zeros(len(stats.classes)), np.empty(stats.n_features)
+        for columns in blocks_of(stats):
+            sums = table.value(columns)
+            of_classes += sums.sum(axis=1)
+            of_values[columns] = sums.sum(axis=0)
+            cells = np.nonzero(sums)
+            found.append((cells[0], sums[cells]))
+        total = float(of_classes.sum())
+        if total <= 0.0:
+            return cls(1.0, np.full(len(of_classes), 1.0 / len(of_classes)))
+        shares = np.where(of_classes > 0.0, of_classes, 1.0) / total
+        k, counts, times = _distinct(*map(np.concatenate, zip(*found, strict=True)))
+        of_values, n_times = np.unique(of_values, return_counts=True)
+
+        def loss(log_strength: float) -> float:
+            a = np.exp(log_strength)
+            rows = n_times @ (gammaln(a + of_values) - gammaln(a))
+            return float(rows - times @ (gammaln(a * shares[k] + counts) - gammaln(a * shares[k])))
+
+        bounds = np.log(WEAKEST), np.log(max(total, 1.0))  # up to as many pseudo-rows of each value as there are rows
+        return cls(float(np.exp(minimize_scalar(loss, bounds=bounds, method="bounded").x)), shares)
+
+    @property
+    def by_class(self) -> bool:
+        return True
+
+    def check_length(
+        self, n: int, what: str = "feature", several: str = "features", n_classes: int | None = None
+    ) -> None:
+        pass  # it was made of the statistics
+
+    def of_columns(self, columns: Any) -> ClassSharesPrior:
+        return self
+
+    def pseudo(self, family: Family, columns: slice, n_features: int) -> tuple[Any, Any]:
+        rows = self.strength * self.shares[:, None]
+        return rows, rows * n_features
+
+
+def _distinct(k: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The distinct pairs of a class and a count, and how often each occurs."""
+    order = np.lexsort((counts, k))
+    k, counts = k[order], counts[order]
+    first = np.flatnonzero(np.append(True, (np.diff(k) != 0) | (np.diff(counts) != 0.0)))
+    return k[first], counts[first], np.diff(np.append(first, len(k)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +111,7 @@ class Smoothing:
         estimate: str,
         n_features: int | None = None,
         n_classes: int | None = None,
-    ) -> "Smoothing":
+    ) -> Smoothing:
         """Check that family, smoothing and estimate fit; numbers of features and classes may be unknown (None)."""
         arguments.one_of("estimate", estimate, ESTIMATES)
         fitting = conjugate(family)
@@ -72,7 +150,7 @@ class Smoothing:
             )
         return cls(family, smoothing, estimate)
 
-    def learned(self, stats: ClassStats) -> "Smoothing":
+    def learned(self, stats: ClassStats) -> Smoothing:
         """The same with the prior that "empirical_bayes" finds in the statistics of the family's features."""
         if not isinstance(self.given, str):
             return self
@@ -88,7 +166,7 @@ class Smoothing:
         """True where there is no prior at all."""
         return self.estimate == "mle" or (not isinstance(self.given, Prior) and self.given == 0.0)
 
-    def mirrored(self) -> "Smoothing":
+    def mirrored(self) -> Smoothing:
         """The same for k - x in place of x."""
         return replace(self, given=self.given.mirrored()) if isinstance(self.given, BetaPrior) else self
 
@@ -97,11 +175,11 @@ class Smoothing:
         """True where each class has a prior of its own."""
         return not self.none and isinstance(self.given, Prior) and self.given.by_class
 
-    def of_columns(self, columns: Any) -> "Smoothing":
+    def of_columns(self, columns: Any) -> Smoothing:
         """The same for some features, given as a slice or numbers."""
         return replace(self, given=self.given.of_columns(columns)) if isinstance(self.given, Prior) else self
 
-    def of_class(self, k: int) -> "Smoothing":
+    def of_class(self, k: int) -> Smoothing:
         """The same for the k-th class, if each class has a prior of its own."""
         if not self.by_class:
             return self

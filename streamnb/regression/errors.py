@@ -7,13 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from streamnb.models.sparse_weights import linear_scores
-from streamnb.passes.contract import PassTask
-from streamnb.passes.report import Report
+from streamnb.models.linear import linear_scores
+from streamnb.passes.contract import PassTask, Report
 from streamnb.regression.systems import System
 from streamnb.regression.target_sums import TargetScan, TargetSums, targets_of
-from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
+from streamnb.rows.row_blocks import Block
 
 SUMS = TargetScan(exact=True)
 

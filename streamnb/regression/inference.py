@@ -9,9 +9,9 @@ from scipy import stats
 from scipy.optimize import minimize_scalar
 
 from streamnb.core import messages
-from streamnb.core.blas import one_thread
+from streamnb.core.arguments import Rows
 from streamnb.core.frames import pandas_for
-from streamnb.core.types import Rows
+from streamnb.core.threads import one_thread
 from streamnb.explaining.feature_tables import row_of
 from streamnb.regression.systems import System
 

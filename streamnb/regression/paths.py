@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import enet_path
 
 from streamnb.core import messages
-from streamnb.core.blas import one_thread
+from streamnb.core.threads import one_thread
 from streamnb.regression.systems import System
 from streamnb.selection.split_intervals import standard_error
 

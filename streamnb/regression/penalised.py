@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, persistence
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.regression import paths
 from streamnb.regression.inference import evidence, most_evident, summary_of
 from streamnb.regression.regressor import LinearRegressor

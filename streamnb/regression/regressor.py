@@ -11,16 +11,15 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, guesses, messages, row_checks
-from streamnb.core.target_checks import hint_at_classes
-from streamnb.core.types import Bytes, PerRow, Rows
+from streamnb.core.arguments import Bytes, PerRow, Rows
+from streamnb.core.row_checks import hint_at_classes
 from streamnb.encoding.opening import opened
 from streamnb.estimators import preparation, scan_fits
 from streamnb.estimators.preparation import Preparation
-from streamnb.models.sparse_weights import linear_scores
+from streamnb.models.linear import linear_scores
 from streamnb.passes.answering import answer
 from streamnb.passes.checkpoint import checkpoint_folder
-from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
+from streamnb.passes.contract import Report, RunOptions
 from streamnb.passes.run import run
 from streamnb.regression import saving
 from streamnb.regression.errors import RegressionEvaluation, ResidualScan
@@ -57,7 +56,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         guesses.explain_keywords(cls)
 
     def __getattr__(self, name: str) -> Any:
-        return guesses.attribute(self, name)
+        return guesses.expected_attribute(self, name)
 
     # ---- defined by a subclass ---------------------------------------------------------------------------------------
 

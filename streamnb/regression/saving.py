@@ -15,7 +15,7 @@ from streamnb.estimators.exporting import checked_meta
 from streamnb.estimators.preparation import StepRequest
 from streamnb.export.regressions import RegressionWeights, linear_regression_of
 from streamnb.export.writing import write
-from streamnb.passes.report import Report
+from streamnb.passes.contract import Report
 from streamnb.regression.target_sums import TargetSums
 
 _WIDE = "n_features_in_", "coef_", "intercept_", "alpha_", "n_passes_", "converged_"  # of models without sums

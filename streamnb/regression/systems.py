@@ -10,8 +10,7 @@ import numpy as np
 from scipy.linalg import cho_solve, lapack
 
 from streamnb.core import messages
-from streamnb.core.blas import one_thread
-from streamnb.core.threads import in_order
+from streamnb.core.threads import in_order, one_thread
 from streamnb.regression.doubled import SMALLEST_PIVOT, Doubled, about_means, exactly, solved
 from streamnb.regression.target_sums import TargetSums
 from streamnb.stats.second_moments import CONSTANT, diagonal, scatter_of_all, unpacked

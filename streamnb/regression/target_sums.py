@@ -9,11 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import memory, messages, persistence, row_checks
-from streamnb.passes.contract import PassTask, Wants
-from streamnb.passes.report import Report
-from streamnb.rows.block import Block
+from streamnb.passes.contract import PassTask, Report, Wants
 from streamnb.rows.boundary import checked
 from streamnb.rows.preparing import RowOptions
+from streamnb.rows.row_blocks import Block
 from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.stats.class_stats import ClassStats

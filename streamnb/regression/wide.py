@@ -16,13 +16,11 @@ import numpy as np
 
 from streamnb.core import memory, messages, row_checks
 from streamnb.fits.fit import run_fit
-from streamnb.passes.contract import PassTask
-from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
+from streamnb.passes.contract import PassTask, Report, RunOptions
 from streamnb.passes.run import run
 from streamnb.regression.target_sums import checked_targets, targets_of
-from streamnb.rows.block import Block
 from streamnb.rows.preparing import RowOptions, prepared_block
+from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.class_stats import ClassStats

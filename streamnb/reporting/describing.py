@@ -16,7 +16,7 @@ from streamnb.core import persistence
 from streamnb.estimators.classifier import Classifier, explained_model, fitted_model
 from streamnb.explaining.weights import PER_DEVIATION, class_weights, comparable, unit_of
 from streamnb.models.linear import LinearModel
-from streamnb.passes.report import Report
+from streamnb.passes.contract import Report
 from streamnb.plotting.drawing import scoring_name, strongest
 from streamnb.regression.regressor import deviations_of_columns
 from streamnb.reporting.facts import Described, FactTable, Share, column_name, number, shown

@@ -10,7 +10,7 @@ import numpy as np
 from streamnb.estimators.classifier import Classifier, model_and_rows
 from streamnb.estimators.preparation import names_of_columns
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.reporting.facts import FactTable, column_name, shown
 from streamnb.rows.preparing import RowOptions

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from streamnb.core import persistence
-from streamnb.core.label_checks import NO_LABELS
-from streamnb.core.replacing import replacing
-from streamnb.core.types import PerRow, Rows
+from streamnb.core.arguments import PerRow, Rows
+from streamnb.core.row_checks import NO_LABELS
+from streamnb.core.stored_files import replacing
 from streamnb.evaluation.evaluating import evaluate
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.passes.report import Report
+from streamnb.passes.contract import Report
 from streamnb.regression.errors import RegressionEvaluation
 from streamnb.reporting.describing import compared, described
 from streamnb.reporting.drifting import drift

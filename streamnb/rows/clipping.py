@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from streamnb.core import arguments, persistence
 from streamnb.rows.boundary import Survey, surveyed
-from streamnb.rows.chunk import Chunk, CSRChunk, frozen
+from streamnb.rows.row_blocks import Chunk, CSRChunk, frozen
 from streamnb.rows.splits import keys_of, scattered
 
 SHORTER = 1.0 - 2.0**-40  # more than rounding adds to a norm

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core.messages import DataError
-from streamnb.core.remote import is_url, relative
+from streamnb.core.stored_files import is_url, relative
 from streamnb.rows.files import (
     BOM,
     DAMAGED,

@@ -13,9 +13,9 @@ from glob import glob, has_magic
 from io import BufferedReader
 from typing import Any, TypeVar
 
-from streamnb.core import remote
+from streamnb.core import stored_files
 from streamnb.core.messages import DataError
-from streamnb.core.remote import RemoteFile, StoredFile, is_url, listed
+from streamnb.core.stored_files import RemoteFile, StoredFile, is_url, listed
 from streamnb.core.threads import in_order
 
 T = TypeVar("T")
@@ -121,7 +121,7 @@ def is_folder(path: str) -> bool:
     if not is_url(path):
         return os.path.isdir(path)
     try:
-        return remote.is_folder(path)
+        return stored_files.is_folder(path)
     except (OSError, ImportError, DataError):  # opening it says what is wrong
         return False
 
@@ -138,7 +138,7 @@ def stored(path: Any) -> StoredFile:
     if not is_url(path):
         return StoredFile(path, os.path.getsize(path))
     with _named():
-        return remote.stored(path)
+        return stored_files.stored(path)
 
 
 def raw_file(path: Any, expected: StoredFile | None = None) -> Any:
@@ -294,7 +294,7 @@ def holds_numbers(path: Any) -> bool:
     path = os.fspath(path)
     if is_url(path) and by_name(path) not in (None, HDF5):
         return False
-    exists = remote.exists if is_url(path) else os.path.exists
+    exists = stored_files.exists if is_url(path) else os.path.exists
     is_store = without_query(path) == path and any(
         exists(f"{path.rstrip('/')}/{name}") for name in ("zarr.json", ".zgroup", ".zarray")
     )

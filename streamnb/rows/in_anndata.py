@@ -10,15 +10,14 @@ import scipy.sparse as sp
 import zarr
 
 from streamnb.core.messages import DataError, listed, warn
-from streamnb.core.remote import StoredFile, is_url
-from streamnb.rows import sizes
-from streamnb.rows.block import Block
-from streamnb.rows.csr_store import member_of
+from streamnb.core.stored_files import StoredFile, is_url
+from streamnb.rows import row_blocks
+from streamnb.rows.boundary import made_by
 from streamnb.rows.files import is_hdf5, read_ahead, stored
 from streamnb.rows.labels import Column, MaskedColumn, RowColumns, whole
-from streamnb.rows.matrices import made_by
+from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source
-from streamnb.rows.zarr_reading import timed
+from streamnb.rows.zarr_reading import member_of, timed
 
 RAW = "raw"
 HDF5_BYTES = 1 << 18  # of a request to an object store: structures are read from many places
@@ -328,7 +327,7 @@ class HDF5Source(Source):
 
 def _dense_rows(values: Any, start: int, stop: int) -> Iterator[tuple[int, int, Any, int]]:
     """Yield dense rows in batches: the first row, the end row, the values and their bytes."""
-    step = sizes.rows_of_block(values.dtype.itemsize * values.shape[1])
+    step = row_blocks.rows_of_block(values.dtype.itemsize * values.shape[1])
     for row in range(start, stop, step):
         until = min(row + step, stop)
         X = _read(values, row, until)
@@ -338,11 +337,11 @@ def _dense_rows(values: Any, start: int, stop: int) -> Iterator[tuple[int, int, 
 def _csr_rows(group: Any, start: int, stop: int) -> Iterator[tuple[int, int, Any, int]]:
     """Yield sparse rows like `_dense_rows`; the values are data, indices and indptr."""
     data, indices, indptr = (group[name] for name in ("data", "indices", "indptr"))
-    most = max(sizes.BLOCK_BYTES // (data.dtype.itemsize + indices.dtype.itemsize), 1)
+    most = max(row_blocks.BLOCK_BYTES // (data.dtype.itemsize + indices.dtype.itemsize), 1)
     row, ends = start, np.empty(0, np.int64)
     while row < stop:
         if len(ends) < 2:
-            ends = _read(indptr, row, min(row + sizes.BLOCK_ROWS, stop) + 1).astype(np.int64)
+            ends = _read(indptr, row, min(row + row_blocks.BLOCK_ROWS, stop) + 1).astype(np.int64)
             if ends[0] < 0 or (np.diff(ends) < 0).any() or ends[-1] > data.shape[0]:
                 raise DataError(f"X: indptr in {group.name!r} of {group.file.filename!r} decreases near row {row}")
         n_rows = max(int(np.searchsorted(ends, ends[0] + most, side="right")) - 1, 1)

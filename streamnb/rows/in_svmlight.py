@@ -16,10 +16,10 @@ from streamnb.core.messages import DataError
 from streamnb.core.persistence import check_place
 from streamnb.core.threads import n_cores
 from streamnb.kernels.svmlight import NO_FEATURE, RIGHT, TOO_HIGH, read_lines, survey_lines
-from streamnb.rows.block import cut_csr
 from streamnb.rows.files import CALLED, compression_of, kind_of
 from streamnb.rows.labels import RowColumns
 from streamnb.rows.line_files import LineFiles, LinePiece
+from streamnb.rows.row_blocks import cut_csr
 from streamnb.rows.source import EncodedRows, Job, RawSource, Source
 from streamnb.rows.zarr_reading import BufferPool
 

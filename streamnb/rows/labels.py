@@ -11,12 +11,21 @@ import numpy as np
 import scipy.sparse as sp
 import zarr
 
-from streamnb.core import label_checks, row_checks, target_checks
+from streamnb.core import row_checks
 from streamnb.core.messages import DataError
-from streamnb.rows.boundary import csr_chunk
-from streamnb.rows.csr_store import CSRArrays, CSRCursor, CSRStore, member_of, open_csr
-from streamnb.rows.matrices import computed, is_dask
-from streamnb.rows.zarr_reading import Cursor, Readers, check_complete, check_filled, check_layout
+from streamnb.rows.boundary import computed, csr_chunk, is_dask
+from streamnb.rows.zarr_reading import (
+    CSRArrays,
+    CSRCursor,
+    CSRStore,
+    Cursor,
+    Readers,
+    check_complete,
+    check_filled,
+    check_layout,
+    member_of,
+    open_csr,
+)
 
 Pending = Callable[[], tuple[Any, Any, Any]]  # waits for labels, weights and splits, and returns them
 RequestColumns = Callable[..., Pending]
@@ -98,12 +107,12 @@ class RowColumns:
         if weights is not None:
             weight = row_checks.check_weights(weights(), start)
         if self.labelled and y is None:
-            raise ValueError(f"{label_checks.NO_LABELS}: pass y, or yield (X, y) from the stream")
+            raise ValueError(f"{row_checks.NO_LABELS}: pass y, or yield (X, y) from the stream")
         split = None if splits is None else splits()
         if isinstance(split, dict):
             split = records(split, start)
         elif split is not None:
-            split = label_checks.check_labels(split, self.split_name, start)
+            split = row_checks.check_labels(split, self.split_name, start)
         return y, weight, split
 
     def check_exhausted(self, n_rows: int) -> None:
@@ -192,7 +201,7 @@ class ColumnsByName(Column):
 
 def records(columns: dict[str, Any], first_row: int = 0) -> np.ndarray:
     """The rows of several columns of labels as records, (n_rows,)."""
-    checked = {name: label_checks.check_labels(column, name, first_row) for name, column in columns.items()}
+    checked = {name: row_checks.check_labels(column, name, first_row) for name, column in columns.items()}
     n_rows = len(next(iter(checked.values())))
     found = np.empty(n_rows, [(name, column.dtype) for name, column in checked.items()])
     for name, column in checked.items():
@@ -311,7 +320,7 @@ def known_classes(y: Any, group: Any, n_rows: int | None) -> tuple[int | None, i
         return indicator.shape[1], min(indicator.shape[1], indicator.data.shape[0])
     if y is None or isinstance(y, zarr.Array | zarr.Group) or is_dask(y):
         return None, 0
-    labels: Any = label_checks.check_y(y)
+    labels: Any = row_checks.check_y(y)
     if n_rows is not None:
         row_checks.check_lengths(n_rows, labels.shape[0])
     if sp.issparse(labels):
@@ -334,7 +343,7 @@ def open_columns(
 
 def y_check(labelled: Labelled) -> Callable[..., Any]:
     """The check of y, as labels or as targets."""
-    return target_checks.check_targets if labelled == TARGETS else label_checks.check_y
+    return row_checks.check_targets if labelled == TARGETS else row_checks.check_y
 
 
 def check_column(
@@ -344,7 +353,7 @@ def check_column(
     if name == "y":
         return check_y(values, first_row=first_row)
     if name != "sample_weight":
-        return label_checks.check_labels(values, name, first_row)
+        return row_checks.check_labels(values, name, first_row)
     if isinstance(values, numbers.Real) and n_rows is not None:
         values = np.full(n_rows, values)
     return row_checks.check_weights(values, first_row)

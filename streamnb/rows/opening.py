@@ -9,24 +9,20 @@ import scipy.sparse as sp
 import zarr
 from zarr.abc.store import Store
 
-from streamnb.core import label_checks, messages, row_checks
+from streamnb.core import messages, row_checks
 from streamnb.core.csr import as_csr
 from streamnb.core.messages import DataError
-from streamnb.rows.csr_store import FEATURE_NAMES, member_of, open_csr
-from streamnb.rows.derived_sources import PreparedSource
+from streamnb.rows.boundary import as_matrix, check_not_delayed, is_dask, is_stream, made_by
 from streamnb.rows.files import is_svmlight, pyarrow_for, unlike_zarr
 from streamnb.rows.in_anndata import HDF5Matrix, HDF5Source, genes_by_name, is_anndata, named_frame, rows_of
-from streamnb.rows.in_dask import DaskSource
-from streamnb.rows.in_memory import ArraySource, StreamSource
+from streamnb.rows.in_arrays import ArraySource, DaskSource, StreamSource, ZarrCSRSource, ZarrSource
 from streamnb.rows.in_svmlight import SvmlightFile, SvmlightSource
-from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
 from streamnb.rows.labels import TARGETS, Labelled, open_columns, whole, y_check
-from streamnb.rows.matrices import as_matrix, check_not_delayed, is_dask, is_stream, made_by
-from streamnb.rows.source import Source
+from streamnb.rows.source import PreparedSource, Source
 from streamnb.rows.table_opening import as_table
 from streamnb.rows.tables import check_names
 from streamnb.rows.texts import columns_in
-from streamnb.rows.zarr_reading import check_filled, check_layout, with_retries
+from streamnb.rows.zarr_reading import FEATURE_NAMES, check_filled, check_layout, member_of, open_csr, with_retries
 
 # ---- what X is -------------------------------------------------------------------------------------------------------
 
@@ -66,7 +62,7 @@ def _with_column(X: Any, column: Any, argument: str) -> tuple[Any, Any]:
         pa = pyarrow_for("a table")
         X = pa.table(X)
         if pa.types.is_nested(X[column].type):
-            raise label_checks.lists_of_labels(argument)
+            raise row_checks.lists_of_labels(argument)
         return X.drop_columns([column]), X[column].to_numpy()
     return X.drop(columns=[column]), X[column]
 
@@ -236,7 +232,7 @@ def opened(
     if hasattr(given, "columns") and source.n_features not in (None, given.shape[1]):
         raise DataError(f"X has {source.n_features} features, but {given.shape[1]} names of features; write it again")
     source.group, source.given, source.label = group, given, label
-    source.label_names, source.beside = label_checks.names_of_labels(y), taken
+    source.label_names, source.beside = row_checks.names_of_labels(y), taken
     return source if split is None else source.with_split(*split)
 
 

@@ -11,9 +11,8 @@ from scipy.special import ndtri
 
 from streamnb.core import arguments, persistence, row_checks
 from streamnb.kernels import row_values
-from streamnb.rows.block import Block
 from streamnb.rows.boundary import Domain, Survey, as_chunk, checked, surveyed
-from streamnb.rows.chunk import Chunk, DenseChunk, frozen
+from streamnb.rows.row_blocks import Block, Chunk, DenseChunk, frozen
 
 NONE, LOG1P, QUANTILE_NORMAL = MAPS = ("none", "log1p", "quantile_normal")
 ABOVE = float(np.nextafter(-1.0, 0.0))  # the smallest x for which ln(1 + x) exists

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core import arguments, label_checks, persistence, row_checks
+from streamnb.core import arguments, persistence, row_checks
 from streamnb.kernels.row_values import GOLDEN, rank_few, scatter_bits
 
 MOST_SPLITS = 1 << 20  # folds times repeats; a mistake such as folds=10**9 would run forever
@@ -106,7 +106,7 @@ class Folding(persistence.InPlace):
         Larger groups come first, each to the fold that has the fewest rows, so that every fold gets a group if there
         are enough. Groups of about the same size come in a random order, another for each seed and repeat.
         """
-        labels, n_rows = np.unique(label_checks.check_labels(groups, "groups"), return_counts=True)
+        labels, n_rows = np.unique(row_checks.check_labels(groups, "groups"), return_counts=True)
         if self.by != "groups" or len(labels) > MOST_COUNTED:
             return self
         keys = keys_of(labels)
@@ -173,7 +173,7 @@ def fold_numbers(n_rows: int, folds: int, *, groups: Any = None, seed: int = 0, 
     assert folding is not None
     if groups is None:
         return folding.numbers(0, n_rows, None, repeat)
-    column = label_checks.check_labels(groups, "groups")
+    column = row_checks.check_labels(groups, "groups")
     return folding.counted(column).numbers(0, n_rows, column, repeat)
 
 
@@ -218,7 +218,7 @@ def of_batches(batch: Any, folds: Any, groups: Any) -> tuple[np.ndarray, tuple[A
     for name, given in (("folds", folds), ("groups", groups)):
         if given is not None:
             raise ValueError(f"batch= keeps the sums of each batch in place of those of folds; leave {name} out")
-    names, codes = np.unique(label_checks.check_labels(batch, "batch"), return_inverse=True)
+    names, codes = np.unique(row_checks.check_labels(batch, "batch"), return_inverse=True)
     if len(names) < 2:
         raise ValueError(f"batch has only the value {names.tolist()}; leave it out")
     return codes, tuple(names.tolist())
@@ -265,7 +265,7 @@ def check_learns(weight: float, split: int, n_folds: int) -> None:
 
 
 def keys_of(labels: np.ndarray) -> np.ndarray:
-    if label_checks.label_kind(labels) != "strings":
+    if row_checks.label_kind(labels) != "strings":
         return labels.astype(np.int64).view(np.uint64)
     digests = (blake2b(label.encode(), digest_size=8).digest() for label in labels.tolist())
     return np.array([int.from_bytes(d, "little") for d in digests], np.uint64)

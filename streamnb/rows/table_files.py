@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.core.messages import DataError
-from streamnb.core.remote import StoredFile, file_system, is_url
+from streamnb.core.stored_files import StoredFile, file_system, is_url
 from streamnb.rows.files import JSON, of_each, pyarrow_for, raw_file, read_ahead, stored, with_sizes
 from streamnb.rows.line_files import LineFiles
 from streamnb.rows.line_formats import table_format

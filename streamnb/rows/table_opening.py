@@ -11,8 +11,9 @@ import numpy as np
 from scipy.sparse import issparse
 
 from streamnb.core.messages import DataError, listed
-from streamnb.core.remote import is_url
+from streamnb.core.stored_files import is_url
 from streamnb.core.threads import n_cores
+from streamnb.rows.boundary import as_matrix, check_not_delayed, is_dask, is_stream, made_by
 from streamnb.rows.files import (
     CSV,
     HDF5,
@@ -34,7 +35,6 @@ from streamnb.rows.files import (
     raw_file,
 )
 from streamnb.rows.line_formats import date_type
-from streamnb.rows.matrices import as_matrix, check_not_delayed, is_dask, is_stream, made_by
 from streamnb.rows.table_columns import BOOLEAN, CATEGORY, NOTHING, NUMBER, arrow, kind_of
 from streamnb.rows.table_files import DaskFrame, Dataset, IPCFiles, LineTables, ParquetFiles, partitioned
 from streamnb.rows.tables import ArrowTable, FrameTable, NumberSource, Tables, check_names, raise_mixed

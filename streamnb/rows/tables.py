@@ -10,11 +10,11 @@ from typing import Any, NoReturn, Self, cast
 import numpy as np
 
 from streamnb.core.frames import plain_column
-from streamnb.core.label_checks import lists_of_labels
 from streamnb.core.messages import DataError, listed
-from streamnb.rows.block import Block
+from streamnb.core.row_checks import lists_of_labels
 from streamnb.rows.labels import open_columns
 from streamnb.rows.records import RowsAlone, StoredColumns
+from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Job, RawRows, RawSource
 from streamnb.rows.table_columns import (
     BOOLEAN,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core.messages import DataError, listed
-from streamnb.rows.matrices import made_by
+from streamnb.rows.boundary import made_by
 from streamnb.rows.source import Job, RawRows, RawSource
 
 PIECE_BYTES = 1 << 20  # of text in a block; its features take a few times as much

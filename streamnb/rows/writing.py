@@ -12,11 +12,10 @@ import zarr
 from zarr.abc.codec import BytesBytesCodec
 from zarr.codecs import BloscCodec, Crc32cCodec, ZstdCodec
 
-from streamnb.core import arguments, label_checks, row_checks
+from streamnb.core import arguments, row_checks
 from streamnb.core.messages import DataError
 from streamnb.rows.boundary import as_chunk
-from streamnb.rows.csr_store import FEATURE_NAMES
-from streamnb.rows.zarr_reading import with_retries
+from streamnb.rows.zarr_reading import FEATURE_NAMES, with_retries
 
 CHUNK = 1 << 20  # elements of data and indices in one chunk
 ROW_CHUNK = 1 << 17  # rows of indptr and y in one chunk
@@ -66,7 +65,7 @@ def write_csr(store: Any, chunks: Iterable[Any], *, n_features: int, feature_nam
     [[5.0, 1.0], [0.0, 4.0]]
     """
     n_features = arguments.positive_integer("n_features", n_features)
-    names = None if feature_names is None else label_checks.check_labels(feature_names, "feature_names").astype(str)
+    names = None if feature_names is None else row_checks.check_labels(feature_names, "feature_names").astype(str)
     if names is not None and len(names) != n_features:
         raise ValueError(f"feature_names has {len(names)} names; n_features={n_features} should have as many")
     _check_vacant(store)
@@ -135,16 +134,16 @@ class _Writer:
             raise ValueError("chunks: some come as (X, y) and some as X alone; give labels with all or with none")
         found: dict[str, Any] = {}
         if y is not None:
-            found["y"] = labels = label_checks.check_y(y, self._n_rows)
+            found["y"] = labels = row_checks.check_y(y, self._n_rows)
             several = sp.issparse(labels)
-            kind = f"an indicator of {labels.shape[1]} labels" if several else label_checks.label_kind(labels)
+            kind = f"an indicator of {labels.shape[1]} labels" if several else row_checks.label_kind(labels)
             if kind != self._label_kind and "y" in self._beside:
                 raise ValueError(f"chunks: y holds {kind} where labels were {self._label_kind} before; give one kind")
             self._label_kind = kind
         if weight is not None:
             found["sample_weight"] = np.asarray(row_checks.check_weights(weight, self._n_rows), np.float64)
         if groups is not None:
-            found["groups"] = label_checks.check_labels(groups, "groups", self._n_rows)
+            found["groups"] = row_checks.check_labels(groups, "groups", self._n_rows)
         for name, column in found.items():
             row_checks.check_lengths(n_rows, column.shape[0], name)
         if self._n_rows and found.keys() != self._beside.keys():

@@ -9,20 +9,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from streamnb.core import label_checks, memory, row_checks
+from streamnb.core import memory, row_checks
+from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.core.descriptions import described, shown
-from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.learning import LearnsBins, learned, prepared
 from streamnb.encoding.opening import opened
-from streamnb.passes.contract import PassTask, Wants
-from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
+from streamnb.passes.contract import PassTask, Report, RunOptions, Wants
 from streamnb.passes.run import run
-from streamnb.rows.block import Block
-from streamnb.rows.boundary import Domain, TakesValues, takes_positive
+from streamnb.rows.boundary import Domain, TakesValues, check_not_delayed, takes_positive
 from streamnb.rows.clipping import Clip, Clipping
-from streamnb.rows.matrices import check_not_delayed
 from streamnb.rows.preparing import LearnedStep, RowOptions, prepared_block
+from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source
 from streamnb.rows.splits import (
     Folding,
@@ -80,7 +77,7 @@ class ClassScan(PassTask):
         """A copy with the classes named like the columns of y; listed classes must have their order."""
         if self.classes is None:
             return replace(self, classes=labels)
-        label_checks.check_order(labels, self.classes)
+        row_checks.check_order(labels, self.classes)
         return self
 
     def partial(self) -> Any:
@@ -103,7 +100,7 @@ class ClassScan(PassTask):
         """Validate a block of rows and add it."""
         chunk, survey = prepared_block(block, self.options)
         self.domain.check(chunk, survey)
-        y, weight = label_checks.check_y(block.y), self.weight_of(block)
+        y, weight = row_checks.check_y(block.y), self.weight_of(block)
         rows: Any = chunk, survey, y, weight, block.split
         partial.add(*rows if self.clipping is None else clipped_scan.clipped(rows, self.classes, self.clipping))
 
@@ -353,7 +350,7 @@ def scan(
     how = {"groups": groups, "repeats": repeats, "transform": transform, "normalize": normalize}
     clipping = clipped_scan.check_clipping(clip, rows_per_group, n_features, **how)
     cells = ANY if isinstance(transform, LearnedStep | LearnsBins) else COMPLETE
-    listed, beside = label_checks.check_classes(classes), (groups, folds, batch)
+    listed, beside = row_checks.check_classes(classes), (groups, folds, batch)
     source = opened(X, y, sample_weight, layer=layer, numbers=cells, beside=beside)
     step = transform if isinstance(transform, LearnedStep) else learned(transform, source, run_options, "scan")
     row_options = RowOptions(transform if step is None else None, normalize, binarize, centre, step=step)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import arguments, label_checks, messages, row_checks
+from streamnb.core import arguments, messages, row_checks
 from streamnb.encoding.learning import of_values
+from streamnb.rows.boundary import check_not_delayed
 from streamnb.rows.clipping import Clip, Clipping, content_keys, rows_to_count
-from streamnb.rows.matrices import check_not_delayed
 from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
@@ -72,7 +72,7 @@ def with_people(rows: Source, clipping: Clipping, groups: Any) -> tuple[Source, 
     if not clipping.by_group:
         return rows, rows.n_rows
     check_not_delayed(groups=groups)
-    column = label_checks.check_labels(rows.whole_column(groups, "groups"), "groups")
+    column = row_checks.check_labels(rows.whole_column(groups, "groups"), "groups")
     if rows.n_rows is not None:
         row_checks.check_lengths(rows.n_rows, len(column), "groups")
     kept = rows_to_count(column, clipping.rows_per_group, clipping.clip.seed)
@@ -98,7 +98,7 @@ def clipped(rows: tuple[Any, ...], classes: Any, clipping: Clipping) -> tuple[An
         raise ValueError(WEIGHED)
     codes = LabelCodes(classes)
     kept = np.ones(len(y), bool) if weight is None else weight > 0.0
-    if label_checks.label_kind(y) == label_checks.label_kind(classes) and codes.codes_of(y) is None:
+    if row_checks.label_kind(y) == row_checks.label_kind(classes) and codes.codes_of(y) is None:
         kept &= np.isin(y, classes)
     if not kept.all():
         rows_kept = np.flatnonzero(kept)

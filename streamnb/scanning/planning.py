@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from streamnb.core import label_checks, memory, notebook, scratch
+from streamnb.core import frames, memory, row_checks, scratch
+from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.core.memory import check_memory_limit
-from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.opening import is_raw, opened
 from streamnb.rows.keeping import Space
 from streamnb.rows.labels import known_classes
@@ -103,7 +103,7 @@ class Plan:
         return "\n".join(f"{name:<13} {value}" for name, value in self._lines())
 
     def _repr_html_(self) -> str:
-        return notebook.table("What a scan will need", self._lines())
+        return frames.table("What a scan will need", self._lines())
 
 
 def plan(
@@ -152,7 +152,7 @@ def plan(
     rows, y = _opened(X, y, layer, (groups, folds))
     moments, folds, together = _scanned(moments, folds, pooled, model)
     options, names = RowOptions(binarize=binarize, centre=centre), check_moments(moments)
-    listed, limit = label_checks.check_classes(classes), memory.allowed(check_memory_limit(memory_limit))
+    listed, limit = row_checks.check_classes(classes), memory.allowed(check_memory_limit(memory_limit))
     folding = with_folds(ClassScan(names, options, listed), rows, folds, groups, repeats, 0, count=False)[0].folding
     n_rows, n_features, n_values = rows.n_rows, rows.n_features, rows.n_values
     n_classes, n_labels = known_classes(y, rows.group, n_rows)

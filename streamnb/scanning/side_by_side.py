@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core import label_checks, memory
+from streamnb.core import memory, row_checks
 from streamnb.core.descriptions import shown
-from streamnb.passes.contract import PassTask, Wants
-from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
-from streamnb.rows.block import Block
+from streamnb.passes.contract import PassTask, Report, RunOptions, Wants
 from streamnb.rows.boundary import TakesValues, checked
 from streamnb.rows.preparing import RowOptions, transformed
+from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan
 from streamnb.stats import second_moments
@@ -95,7 +93,7 @@ class SideBySide(PassTask):
 
     def add(self, partial: StatsSideBySide, block: Block) -> None:
         """Validate a block of rows, prepare it in each way that scans need, and add it to these scans."""
-        given, y = cache(lambda missing: checked(block, missing)), label_checks.check_y(block.y)
+        given, y = cache(lambda missing: checked(block, missing)), row_checks.check_y(block.y)
         ways: dict[RowOptions, list[int]] = {}
         for number, scan in enumerate(self.scans):
             how = replace(scan.options, binarize=0.0, centre=0.0)  # used by sums only

@@ -4,20 +4,18 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from streamnb.core import label_checks, row_checks
-from streamnb.core.types import Bytes, PerRow, Rows
+from streamnb.core import row_checks
+from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.encoding.opening import opened
 from streamnb.fits.fit import Fit, run_fit
 from streamnb.fits.passes import StatisticTask
 from streamnb.fits.statistic import Statistic
 from streamnb.passes.checkpoint import checkpoint_folder
-from streamnb.passes.contract import PassTask, Wants
-from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
+from streamnb.passes.contract import PassTask, Report, RunOptions, Wants
 from streamnb.passes.run import run
-from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
 from streamnb.rows.preparing import RowOptions
+from streamnb.rows.row_blocks import Block
 from streamnb.scanning.class_scan import ClassScan, with_folds
 
 T = TypeVar("T")
@@ -203,7 +201,7 @@ class _UserTask(PassTask):
 
     def add(self, partial: Any, block: Block) -> None:
         X = checked(block)[0].to_matrix()
-        y = None if block.y is None else label_checks.check_y(block.y, block.first_row)
+        y = None if block.y is None else row_checks.check_y(block.y, block.first_row)
         self.task.add(partial.own, replace(block, X=X, y=y))
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:

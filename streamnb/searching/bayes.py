@@ -14,7 +14,7 @@ from streamnb.estimators.linear_nb import LinearNB
 from streamnb.evaluation.scorers import Scorer
 from streamnb.models.calibrating import check_calibrated
 from streamnb.models.linear import LinearModel
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.problem.mixed import FamilyDomain
 from streamnb.problem.points import at_point

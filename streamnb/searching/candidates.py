@@ -17,10 +17,10 @@ from streamnb.estimators.stacked_nb import StackedNB, reads_of_fit
 from streamnb.estimators.trained_cv import TrainedClassifierCV, begun, choose_best, fit_best, reads_at_most
 from streamnb.evaluation.evaluating import evaluate
 from streamnb.evaluation.judging import JudgingTask
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
-from streamnb.rows.derived_sources import FoldRows
 from streamnb.rows.preparing import RowOptions
+from streamnb.rows.source import FoldRows
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.searching.axes import check_once
 from streamnb.searching.encodings import Encoded, in_memory, rows_at

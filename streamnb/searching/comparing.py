@@ -8,25 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core import arguments, label_checks, notebook
-from streamnb.core.types import Bytes, PerRow, Rows
+from streamnb.core import arguments, frames, row_checks
+from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.encoding.learning import LearnsBins, check_maps, learned_by_fold, learned_maps, of_values
 from streamnb.encoding.opening import opened
 from streamnb.evaluation.scorers import Scorer
-from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
+from streamnb.passes.contract import Report, RunOptions
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import FamilyDomain
 from streamnb.problem.penalties import L1, Decorrelation, Penalty, TopK, as_penalty
-from streamnb.problem.references import check_reference
 from streamnb.problem.schemes import SCHEMES, as_scheme
+from streamnb.problem.sides import check_reference
 from streamnb.problem.smoothing import Smoothing
 from streamnb.problem.together import Together
 from streamnb.rows.boundary import Survey
-from streamnb.rows.chunk import Chunk
 from streamnb.rows.keeping import Keeping
 from streamnb.rows.preparing import NONE, RowOptions
+from streamnb.rows.row_blocks import Chunk
 from streamnb.rows.source import Source
 from streamnb.rows.table_opening import ANY, COMPLETE
 from streamnb.scanning.class_scan import ClassScan, with_folds
@@ -183,7 +182,7 @@ def compare(
         rows = run_options.kept(rows)
         rows.check_read_again("compare")
         row_options = RowOptions(of_values(transform), normalize, binarize, _centre(members.values()))
-        scan = ClassScan((), row_options, label_checks.check_classes(classes), memory_limit=run_options.memory_limit)
+        scan = ClassScan((), row_options, row_checks.check_classes(classes), memory_limit=run_options.memory_limit)
         scan, rows = with_folds(scan, rows, folds, groups, repeats, seed)
         mapped, report = _scanned(tuple(members.values()), scan, idf, transform, rows, run_options)
         stats = next(iter(mapped.values())).stats
@@ -193,7 +192,7 @@ def compare(
     scores[0].warn_missing(reference if scorer.name == "roc_auc_reference" else None)
     judged = dict(zip(pairs, scores, strict=True))
     found = Comparison.of(list(members), rules, judged, left_out, scorer.name, overall, report + more, repeats)
-    if notebook.prints(show):
+    if frames.prints(show):
         print(found)
     return found
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from streamnb.core import arguments, notebook
+from streamnb.core import arguments, frames
+from streamnb.core.arguments import PerRow, Rows
 from streamnb.core.frames import pandas_for
-from streamnb.core.types import PerRow, Rows
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.learning import opened_through
 from streamnb.encoding.opening import holds_raw_texts, is_raw, opened_for
@@ -32,8 +32,7 @@ from streamnb.evaluation.judging import (
     needs_in_full,
 )
 from streamnb.models.linear import LinearModel
-from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
+from streamnb.passes.contract import Report, RunOptions
 from streamnb.passes.run import run
 from streamnb.plotting.forest import DifferencesDisplay
 from streamnb.rows.labels import open_columns
@@ -133,10 +132,10 @@ class ModelComparison:
         return DifferencesDisplay.from_differences(self.differences, metric=metric, ax=ax, **kwargs)
 
     def __repr__(self) -> str:
-        return "\n".join([self._caption(), *notebook.aligned(self._table()), *self._notes()])
+        return "\n".join([self._caption(), *frames.aligned(self._table()), *self._notes()])
 
     def _repr_html_(self) -> str:
-        return notebook.html(self._table(), self._notes(), self._caption())
+        return frames.html(self._table(), self._notes(), self._caption())
 
     def _caption(self) -> str:
         first = self.evaluations[self.baseline]

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core import label_checks, notebook, persistence
+from streamnb.core import frames, persistence, row_checks
 from streamnb.core.frames import pandas_for
 from streamnb.evaluation.differences import given_level
-from streamnb.passes.report import Report
+from streamnb.passes.contract import Report
 from streamnb.plotting.drawing import scoring_label
 from streamnb.problem.points import loaded_point
 from streamnb.reporting.facts import FactTable
@@ -118,7 +118,7 @@ class Comparison(persistence.Saved):
         return super()._from_state({**state, "points": points.reshape(shape)})
 
     def _check_loaded(self) -> None:
-        shape = len(self.families), len(self.penalties), len(label_checks.check_labels(self.classes)) + 1
+        shape = len(self.families), len(self.penalties), len(row_checks.check_labels(self.classes)) + 1
         persistence.array("scores", self.scores, ["f8"], shape)
         persistence.array("n_features", self.n_features, ["i8"], shape)
         persistence.array("points", self.points, ["O"], shape)
@@ -172,11 +172,11 @@ class Comparison(persistence.Saved):
 
     def _repr_html_(self) -> str:
         families = range(len(self.families))
-        return "\n".join(notebook.html(self._table(f), self._notes(f), self._caption(f)) for f in families)
+        return "\n".join(frames.html(self._table(f), self._notes(f), self._caption(f)) for f in families)
 
     def _lines(self, f: int) -> list[str]:
         """The table of a family as aligned lines."""
-        return [self._caption(f), "", *notebook.aligned(self._table(f)), *self._notes(f)]
+        return [self._caption(f), "", *frames.aligned(self._table(f)), *self._notes(f)]
 
     def _caption(self, f: int) -> str:
         rules = self.rule.items() if isinstance(self.rule, dict) else ()

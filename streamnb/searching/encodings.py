@@ -10,16 +10,14 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from streamnb.core import label_checks
+from streamnb.core import row_checks
 from streamnb.encoding.category_columns import CategoryColumns, LevelScan
 from streamnb.encoding.learning import prepared, step_of, totals_of, values_task
 from streamnb.encoding.opening import SvmlightEncoding, as_numbers, holds_raw_texts, opened
 from streamnb.encoding.table import TableToLearn
 from streamnb.encoding.text import TextEncoding, TextsToLearn, is_learned, text
 from streamnb.estimators.preparation import check_coded
-from streamnb.passes.contract import PassTask
-from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
+from streamnb.passes.contract import PassTask, Report, RunOptions
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.rows.preparing import LearnedStep, RowOptions
@@ -193,7 +191,7 @@ class Transformed(Encoded):
 
 def encoded_rows(given: Given, encodings: Any, transforms: list[Any], options: RunOptions) -> list[Encoded]:
     """The rows under each of `encodings`, and unencoded rows under each learned transform."""
-    label_checks.check_repeated(given[1])
+    row_checks.check_repeated(given[1])
     numbers = ANY if transforms else COMPLETE
     raw = is_table(given[0]) and as_numbers(*given, numbers) is None
     if encodings is None and raw:

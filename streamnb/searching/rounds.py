@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import norm
 
 from streamnb.core import messages
-from streamnb.passes.report import Report
+from streamnb.passes.contract import Report
 from streamnb.searching.judging import AUTO, KEPT, LEAST_READS, Budget, Judging, ToJudge, divide_reads
 from streamnb.searching.search_result import Judged, Search, best_of, goodness, leaders, reasons
 

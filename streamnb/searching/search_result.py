@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core import guesses, notebook, persistence
+from streamnb.core import frames, guesses, persistence
 from streamnb.core.frames import pandas_for
-from streamnb.passes.report import Report
+from streamnb.passes.contract import Report
 from streamnb.plotting.drawing import scoring_label
 from streamnb.plotting.forest import SearchDisplay
 from streamnb.problem.points import loaded_point
@@ -199,10 +199,10 @@ class Search(persistence.Saved):
         return {"candidate": judged.name, **scores, **stds, **cost, "point": judged.point, **judged.words}
 
     def __str__(self) -> str:
-        return "\n".join([*notebook.aligned(self._table()), *self._notes()])
+        return "\n".join([*frames.aligned(self._table()), *self._notes()])
 
     def _repr_html_(self) -> str:
-        return notebook.html(self._table(), self._notes())
+        return frames.html(self._table(), self._notes())
 
     def _notes(self) -> list[str]:
         interval = f"95 %: interval of the mean {self.scorings[0]} over folds, {APPROXIMATE}"

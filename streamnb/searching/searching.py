@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core import messages, notebook
+from streamnb.core import frames, messages
+from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.core.guesses import with_hints
-from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.evaluation.scorers import Scorer
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.problem.families import as_family
 from streamnb.rows.keeping import Keeping
 from streamnb.rows.opening import with_labels, without_columns
@@ -190,10 +190,10 @@ def search(
         if other_models:
             candidates += others_of(other_models, given, judging)
         candidates, most_reads, beyond = within_reads(candidates, limits)
-        if notebook.prints(show):
+        if frames.prints(show):
             print(planned(candidates, judging, limits, most_reads))
         found = searched(candidates, judging, limits, most_reads, left_out | beyond)
-    if notebook.prints(show):
+    if frames.prints(show):
         print(found)
     return found
 

@@ -13,7 +13,7 @@ from streamnb.core.memory import allowed
 from streamnb.encoding.learning import StepsOfFolds
 from streamnb.encoding.terms import TermColumns
 from streamnb.evaluation.scorers import Scorer
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.rows.boundary import as_chunk
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions

@@ -16,7 +16,7 @@ from streamnb.encoding.terms import CodedFeatures, TermColumns, codes_of
 from streamnb.evaluation.scorers import Scorer
 from streamnb.models.additive import TermTables, of_terms, purified
 from streamnb.models.linear import LinearModel
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from streamnb.core import arguments, memory, row_checks
 from streamnb.encoding.learning import opened_through
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.source import Source
 from streamnb.stats.class_stats import ClassStats, check_stats

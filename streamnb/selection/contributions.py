@@ -7,15 +7,13 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import memory
-from streamnb.core.blas import one_thread
+from streamnb.core.threads import one_thread
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.multinomial import Multinomial
-from streamnb.problem.penalties import Custom, Penalty, TopK, as_penalty
+from streamnb.problem.penalties import Custom, Penalty, Pull, TopK, as_penalty
 from streamnb.problem.points import pull_at
-from streamnb.problem.pull import Pull
-from streamnb.problem.schemes import Scheme, as_scheme
-from streamnb.problem.score_logs import top_class
+from streamnb.problem.schemes import Scheme, as_scheme, top_class
 from streamnb.problem.together import Together
 from streamnb.selection.class_sample import ClassSample
 from streamnb.selection.criteria import Criterion

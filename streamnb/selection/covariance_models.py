@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streamnb.core import memory, persistence
-from streamnb.core.blas import one_thread
 from streamnb.core.memory import aligned
+from streamnb.core.threads import one_thread
 from streamnb.kernels import quadratic_forms as forms
 from streamnb.kernels.form_lanes import DIRECTIONS, TILE_BYTES
 from streamnb.models.grid_weights import DOUBLE, SINGLE
-from streamnb.problem.score_logs import top_class
-from streamnb.rows.chunk import Chunk, CSRChunk
+from streamnb.problem.schemes import top_class
+from streamnb.rows.row_blocks import Chunk, CSRChunk
 from streamnb.solving.covariance_path import CovariancePath
 from streamnb.solving.covariances import Basis
 

@@ -13,19 +13,15 @@ from streamnb.core.descriptions import shown
 from streamnb.evaluation.grid_evaluation import EachEvaluation, GridEvaluation, JudgedRows, ReferenceEvaluation
 from streamnb.evaluation.judging import Evaluations
 from streamnb.evaluation.scorers import Scorer, check_scorer
-from streamnb.models.deciding import in_range
-from streamnb.models.grid_weights import DOUBLE
-from streamnb.passes.contract import PassTask, Wants
-from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
+from streamnb.models.grid_weights import DOUBLE, in_range
+from streamnb.passes.contract import PassTask, Report, RunOptions, Wants
 from streamnb.passes.run import run
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import Penalty
-from streamnb.rows.block import Block
 from streamnb.rows.boundary import as_chunk, checked
-from streamnb.rows.chunk import Chunk
 from streamnb.rows.preparing import NONE
+from streamnb.rows.row_blocks import Block, Chunk
 from streamnb.rows.source import Source
 from streamnb.rows.splits import check_learns
 from streamnb.scanning.class_scan import ClassScan

@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from streamnb.core import arguments, label_checks, notebook, persistence
-from streamnb.passes.options import RunOptions
+from streamnb.core import arguments, frames, persistence, row_checks
+from streamnb.passes.contract import RunOptions
 from streamnb.problem.family import Family
 from streamnb.rows.source import Source
 from streamnb.selection.class_sample import ClassSample, sampled
@@ -64,7 +64,7 @@ class FeatureRanking(persistence.Saved):
     curve: Annotated[np.ndarray, "f8[steps, folds]"] | None = None
 
     def _check_loaded(self) -> None:
-        n_labels = () if self.labels is None else (len(label_checks.check_labels(self.labels, "labels")),)
+        n_labels = () if self.labels is None else (len(row_checks.check_labels(self.labels, "labels")),)
         shape = persistence.array("scores", self.scores, ["f8"], (*n_labels, None)).shape
         persistence.array("ranking", self.ranking, ["i8"], shape)
         if (np.sort(self.ranking) != np.arange(shape[-1])).any():
@@ -90,7 +90,7 @@ class FeatureRanking(persistence.Saved):
         if self.labels is not None:
             best = [", ".join(map(str, row)) for row in self.ranking[:, :10].tolist()]
             rows = zip(map(str, self.labels.tolist()), best, strict=True)
-            return notebook.table(f"The best of {self.ranking.shape[1]:,} features of each label {self._title}", rows)
+            return frames.table(f"The best of {self.ranking.shape[1]:,} features of each label {self._title}", rows)
         best = self.ranking[:10].tolist()
         told = [f"{self.scores[j]:.6g}" for j in best]
         if self.pvalues is not None:
@@ -98,7 +98,7 @@ class FeatureRanking(persistence.Saved):
         caption = f"The best {len(best)} of {len(self.ranking):,} features {self._title}"
         if self._of_presence:
             caption += ": whether a feature is there, not how large its value is"
-        return notebook.table(caption, zip(map(str, best), told, strict=True))
+        return frames.table(caption, zip(map(str, best), told, strict=True))
 
     @property
     def _title(self) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core import label_checks, memory
+from streamnb.core import memory, row_checks
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import EachEvaluation, GridEvaluation, ReferenceEvaluation
 from streamnb.evaluation.scorers import Scorer
@@ -51,7 +51,7 @@ class FoldJudge:
 
     def labels(self, given: Any, first_row: int) -> Any:
         """The codes (n_rows,) or the indicator (n_rows, K) of given labels; raise for labels that the scan lacks."""
-        y: Any = label_checks.check_y(given)
+        y: Any = row_checks.check_y(given)
         if self.multilabel:
             if y.ndim != 2 or y.shape[1] != len(self.classes):
                 found = f"{y.shape[1]} columns" if y.ndim == 2 else "one label a row"

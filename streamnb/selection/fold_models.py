@@ -12,7 +12,7 @@ from streamnb.evaluation.scorers import Scorer
 from streamnb.fits.fit import Fit
 from streamnb.fits.passes import Pass
 from streamnb.models.calibrating import AUTO
-from streamnb.passes.report import Report
+from streamnb.passes.contract import Report
 from streamnb.passes.run import run
 from streamnb.problem.schemes import Scheme
 from streamnb.selection.fold_judge import FoldJudge

@@ -9,8 +9,7 @@ import numpy as np
 from streamnb.encoding.learning import StepsOfFolds, prepared
 from streamnb.fits.fit import Fit, run_fit, together
 from streamnb.fits.passes import Pass
-from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
+from streamnb.passes.contract import Report, RunOptions
 from streamnb.problem.family import Family
 from streamnb.rows.preparing import FeatureScale, LearnedStep, RowOptions
 from streamnb.rows.source import Source

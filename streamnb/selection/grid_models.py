@@ -12,11 +12,10 @@ from streamnb.core import persistence
 from streamnb.core.memory import aligned
 from streamnb.evaluation.grid_evaluation import ComparedRows, JudgedRows, ReferenceEvaluation, Steps
 from streamnb.kernels import nested
-from streamnb.models.deciding import Decider
-from streamnb.models.grid_weights import DOUBLE, GridWeights, size_of
+from streamnb.models.grid_weights import DOUBLE, Decider, GridWeights, size_of
 from streamnb.models.quadratic import QuadraticModel
 from streamnb.problem.family import column_blocks
-from streamnb.rows.chunk import Chunk, ColumnForm
+from streamnb.rows.row_blocks import Chunk, ColumnForm
 from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.solving.covariance_path import CovariancePath
 from streamnb.solving.weight_paths import WeightPath

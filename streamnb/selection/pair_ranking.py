@@ -7,7 +7,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from streamnb.core.blas import one_thread
+from streamnb.core.threads import one_thread
 
 CELLS = 8  # steps of each feature of a pair
 GRID = 2.0**-24  # slopes are rounded to multiples of this, so that their sums are exact in any order

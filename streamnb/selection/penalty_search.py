@@ -14,7 +14,7 @@ import numpy as np
 
 from streamnb.core import memory, messages
 from streamnb.evaluation.scorers import Scorer, check_scorer
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.selection.fold_judge import FoldJudge, check_sheet
 from streamnb.selection.fold_models import FoldModel, HeldOut, fit_at_point, title_of
 from streamnb.selection.folded_scan import ScannedRows

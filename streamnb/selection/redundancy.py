@@ -7,14 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from streamnb.core import arguments, label_checks, persistence, row_checks
-from streamnb.passes.contract import Wants
-from streamnb.passes.options import RunOptions
+from streamnb.core import arguments, persistence, row_checks
+from streamnb.passes.contract import RunOptions, Wants
 from streamnb.passes.run import run
-from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked, surveyed
-from streamnb.rows.chunk import Chunk, CSRChunk, DenseChunk, frozen
 from streamnb.rows.preparing import RowOptions, transformed
+from streamnb.rows.row_blocks import Block, Chunk, CSRChunk, DenseChunk, frozen
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.selection.criteria import Criterion, SymmetricalUncertainty
@@ -94,7 +92,7 @@ class PairScan(ClassScan):
         row_checks.check_n_features(chunk.shape[1], self.taken, "the second scan")
         chunk = chunk.of_columns(self.columns)
         present = self._present(chunk) if self.scale is None else self._in_bins(chunk)
-        partial.add(*surveyed(present), label_checks.check_y(block.y), block.weight)
+        partial.add(*surveyed(present), row_checks.check_y(block.y), block.weight)
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
         assert self.columns is not None

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 from scipy.stats import rankdata
 
-from streamnb.core import arguments, label_checks, messages, persistence
+from streamnb.core import arguments, messages, persistence, row_checks
 from streamnb.evaluation.grid_evaluation import EachEvaluation
 from streamnb.evaluation.scorers import Scorer, as_scorer
 from streamnb.problem.penalties import L1, Penalty, TopK
@@ -69,7 +69,7 @@ class GridScores(persistence.Parameters):
         return super()._from_state({**state, "grid": [loaded_point(point) for point in state["grid"]]})
 
     def _check_loaded(self) -> None:
-        label_checks.check_labels(self.classes)
+        row_checks.check_labels(self.classes)
         if len(self.grid) != len(self.scores):
             raise ValueError(f"scores have shape {self.scores.shape} for {len(self.grid)} points of a grid")
         if self.train is not None and self.train.scores.shape != self.scores.shape:

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from streamnb.core import label_checks, persistence
+from streamnb.core import persistence, row_checks
 from streamnb.encoding.copies import OfCopies
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.ngrams import NGrams, TokenScan
@@ -18,7 +18,7 @@ from streamnb.encoding.table import column_options
 from streamnb.encoding.table_scan import TableScan
 from streamnb.encoding.text import learned_encoding
 from streamnb.passes.contract import PassTask
-from streamnb.rows.block import Block
+from streamnb.rows.row_blocks import Block
 from streamnb.rows.table_columns import NOTHING, ColumnPart
 from streamnb.sharing.site_rows import single_labels
 
@@ -36,7 +36,7 @@ class LabelCounts:
     @property
     def labels(self) -> np.ndarray:
         """The labels, sorted."""
-        return np.unique(label_checks.check_labels([*self.rows])) if self.rows else np.zeros(0, np.int64)
+        return np.unique(row_checks.check_labels([*self.rows])) if self.rows else np.zeros(0, np.int64)
 
     def __add__(self, other: LabelCounts) -> LabelCounts:
         columns = None if self.of_columns is None else self.of_columns + other.of_columns
@@ -68,7 +68,7 @@ class LabelScan(PassTask):
             self.columns.add(partial.of_columns, block)
 
     def total(self, arrays: Mapping[str, Any]) -> LabelCounts:
-        labels = label_checks.check_labels(arrays["labels"], "labels").tolist()
+        labels = row_checks.check_labels(arrays["labels"], "labels").tolist()
         rows = dict(zip(labels, persistence.part(arrays, "rows", list[int]), strict=True))
         return LabelCounts(rows, None if self.columns is None else self.columns.total(arrays["of_columns"]))
 
@@ -147,7 +147,7 @@ class LearnedSchema:
         return None if self.columns is None else self.columns.encoding(self.counts.of_columns.whole())
 
     def __add__(self, other: LearnedSchema) -> LearnedSchema:
-        kinds = {label_checks.label_kind(one.counts.labels) for one in (self, other)}
+        kinds = {row_checks.label_kind(one.counts.labels) for one in (self, other)}
         if len(kinds) > 1:
             raise ValueError(f"one schema has labels that are {min(kinds)}, the other {max(kinds)}; give all one kind")
         ours = self._as_in(other)

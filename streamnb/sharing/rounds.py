@@ -18,9 +18,7 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.core import persistence
-from streamnb.passes.contract import PassTask
-from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
+from streamnb.passes.contract import PassTask, Report, RunOptions
 from streamnb.passes.run import run_here
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan

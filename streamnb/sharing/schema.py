@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core import arguments, label_checks, messages, persistence
+from streamnb.core import arguments, messages, persistence, row_checks
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.opening import as_numbers, holds_raw_texts, opened, opened_for
 from streamnb.encoding.table import TableToLearn
 from streamnb.encoding.text import TextsToLearn, is_learned, text
 from streamnb.passes.checkpoint import SUMS
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
@@ -228,7 +228,7 @@ class Schema(persistence.Saved):
         if self.declared is None and self.learned is None:
             raise ValueError("a schema should have classes, or the counts of labels")
         if self.declared is not None:
-            labels = label_checks.check_labels(self.declared, "classes")
+            labels = row_checks.check_labels(self.declared, "classes")
             if not (labels[1:] > labels[:-1]).all():
                 raise ValueError("the classes of a schema should be sorted, each once")
         check_moments(self.moments)
@@ -288,7 +288,7 @@ def schema(
     ['ham', 'spam']
     """
     sites = _sites(sites, folds)
-    options, listed = RowOptions(transform, normalize, binarize), label_checks.check_classes(classes)
+    options, listed = RowOptions(transform, normalize, binarize), row_checks.check_classes(classes)
     labels, weights = (name if isinstance(name, str) else None for name in (y, sample_weight))
     X = as_table(X, labels is not None)
     how: LearnedColumns | None = None

@@ -7,12 +7,11 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import label_checks, messages
-from streamnb.rows.block import Block
+from streamnb.core import messages, row_checks
 from streamnb.rows.boundary import checked
-from streamnb.rows.derived_sources import WrappedSource
 from streamnb.rows.opening import opened
-from streamnb.rows.source import Source
+from streamnb.rows.row_blocks import Block
+from streamnb.rows.source import Source, WrappedSource
 from streamnb.rows.splits import Folding
 
 
@@ -74,8 +73,8 @@ class SiteRows(WrappedSource):
     def _declared(self, block: Block) -> Block:
         """The rows of a block with declared labels."""
         y = single_labels(block)
-        if len(y) and label_checks.label_kind(y) != label_checks.label_kind(self._classes):
-            raise ValueError(f"y holds {label_checks.label_kind(y)}, and the classes are {self._classes.tolist()}")
+        if len(y) and row_checks.label_kind(y) != row_checks.label_kind(self._classes):
+            raise ValueError(f"y holds {row_checks.label_kind(y)}, and the classes are {self._classes.tolist()}")
         known = np.isin(y, self._classes)
         if known.all():
             return block
@@ -104,7 +103,7 @@ class SiteRows(WrappedSource):
 
 def single_labels(block: Block) -> np.ndarray:
     """The labels of a block, one for each row."""
-    y = label_checks.check_y(block.y, block.first_row)
+    y = row_checks.check_y(block.y, block.first_row)
     if y.ndim == 2:
         raise ValueError("y is an indicator of labels; a schema is of rows with one label each")
     return y

@@ -13,9 +13,9 @@ from streamnb.kernels.scores import score_cells
 from streamnb.models import on_demand
 from streamnb.models.linear import LinearModel
 from streamnb.models.on_demand import UnheldModel
-from streamnb.problem.pull import Pull
+from streamnb.problem.penalties import Pull
 from streamnb.rows.boundary import as_chunk
-from streamnb.rows.chunk import Chunk
+from streamnb.rows.row_blocks import Chunk
 from streamnb.solving.parts import Part
 from streamnb.solving.weight_problem import Problem
 

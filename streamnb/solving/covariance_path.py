@@ -7,8 +7,8 @@ import numpy as np
 
 from streamnb.core import arguments, messages, persistence
 from streamnb.encoding.learning import check_applied
-from streamnb.models.covariance import CovarianceModel
 from streamnb.models.linear import LinearModel
+from streamnb.models.quadratic import CovarianceModel
 from streamnb.problem.family import Family
 from streamnb.problem.schemes import Scheme, as_scheme
 from streamnb.problem.smoothing import log_class_priors

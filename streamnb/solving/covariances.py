@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from streamnb.core.blas import one_thread
+from streamnb.core.threads import one_thread
 from streamnb.problem.points import LEDOIT_WOLF, Point
 from streamnb.solving import ledoit_wolf
 from streamnb.solving.tridiagonal import factors, ratios, turned

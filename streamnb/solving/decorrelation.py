@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.problem.families import Gaussian
-from streamnb.problem.pull import Pull
+from streamnb.problem.penalties import Pull
 from streamnb.solving.equations import Equations, ScalarEquations
 
 EXACT = 1e-10  # last Newton step, relative to the largest weight of the feature; the remaining error is its square

@@ -5,8 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from streamnb.problem.penalties import Penalty, TopK
-from streamnb.problem.pull import Pull
+from streamnb.problem.penalties import Penalty, Pull, TopK
 from streamnb.solving.decorrelation import decorrelated
 from streamnb.solving.weight_problem import Problem
 

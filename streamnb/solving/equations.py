@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.problem.family import Family
-from streamnb.problem.pull import Pull
+from streamnb.problem.penalties import Pull
 from streamnb.problem.sides import Sides
 from streamnb.problem.together import Together
 from streamnb.solving.one_weight import Mean, ScalarEquations, cumulant_change, moved_down

@@ -10,8 +10,7 @@ import scipy.sparse as sp
 
 from streamnb.kernels import paths
 from streamnb.kernels.steps import scratch
-from streamnb.problem.penalties import L1, Penalty
-from streamnb.problem.pull import Pull
+from streamnb.problem.penalties import L1, Penalty, Pull
 from streamnb.problem.sides import Sides
 from streamnb.solving.equations import Equations
 from streamnb.solving.multinomial import coupled_totals

@@ -7,7 +7,7 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from streamnb.core import memory
-from streamnb.core.blas import one_thread
+from streamnb.core.threads import one_thread
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.moments import LABELS
 from streamnb.stats.sparse_tables import as_scipy

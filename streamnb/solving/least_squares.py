@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from streamnb.core.blas import one_thread
+from streamnb.core.threads import one_thread
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.second_moments import scatter_of_varying
 from streamnb.stats.totals import whole

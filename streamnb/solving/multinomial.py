@@ -14,7 +14,7 @@ from streamnb.kernels.paths import last_live
 from streamnb.kernels.roots import flat_range, flat_root, room_for, total_pulls
 from streamnb.kernels.smooth_roots import CHUNK, smooth_total
 from streamnb.kernels.steps import scratch
-from streamnb.problem.pull import Pull
+from streamnb.problem.penalties import Pull
 from streamnb.problem.sides import Sides
 from streamnb.solving.equations import Equations
 from streamnb.solving.parts import Part

@@ -8,7 +8,7 @@ from scipy.optimize.elementwise import find_root
 
 from streamnb.kernels.smooth_roots import log_roots
 from streamnb.problem.family import Family
-from streamnb.problem.pull import Pull
+from streamnb.problem.penalties import Pull
 from streamnb.stats.complements import HEAVY
 
 NODES = 0.5 + np.array([-1.0, 0.0, 1.0]) * np.sqrt(0.15)  # of the three-point Gauss rule on [0, 1]

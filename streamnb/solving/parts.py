@@ -9,8 +9,8 @@ import numpy as np
 
 from streamnb.core import row_checks
 from streamnb.problem.family import Family, column_blocks
+from streamnb.problem.penalties import Pull
 from streamnb.problem.priors import Pseudo
-from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import Scheme
 from streamnb.problem.sides import CellSums, ClassSums, Sides
 from streamnb.problem.smoothing import Smoothing

@@ -7,7 +7,7 @@ from typing import Any
 from streamnb.core import arguments, messages
 from streamnb.core.memory import check_memory_limit
 from streamnb.problem.penalties import Penalty
-from streamnb.problem.references import OVERLAPS, Unlabelled
+from streamnb.problem.sides import OVERLAPS, Unlabelled
 from streamnb.solving.weight_paths import WeightPath, weight_path
 from streamnb.stats.class_stats import ClassStats
 

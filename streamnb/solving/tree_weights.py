@@ -9,9 +9,8 @@ from scipy.special import betaln, gammaln
 
 from streamnb.models.tree import TreeColumns, TreeModel
 from streamnb.problem.families import Bernoulli
-from streamnb.problem.penalties import Penalty
+from streamnb.problem.penalties import Penalty, Pull
 from streamnb.problem.points import pull_at
-from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import TwoClasses, as_scheme
 from streamnb.problem.sides import Sides
 from streamnb.solving.equations import Equations

@@ -20,9 +20,8 @@ from streamnb.models.linear import LinearModel
 from streamnb.models.on_demand import PairwiseModel
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family, column_blocks
-from streamnb.problem.penalties import Penalty, as_penalty, slowest_first
+from streamnb.problem.penalties import Penalty, Pull, as_penalty, slowest_first
 from streamnb.problem.points import pull_at
-from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import OneVsOne, as_scheme
 from streamnb.problem.smoothing import chosen
 from streamnb.solving.cell_models import cell_model

@@ -9,9 +9,9 @@ import numpy as np
 from streamnb.core import arguments, memory, messages
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import grouped_parts
-from streamnb.problem.pull import Pull
-from streamnb.problem.references import check_overlap
+from streamnb.problem.penalties import Pull
 from streamnb.problem.schemes import MultiLabel, Scheme
+from streamnb.problem.sides import check_overlap
 from streamnb.problem.smoothing import EVIDENCE, Smoothing, log_class_priors
 from streamnb.problem.together import Together
 from streamnb.solving.parts import Columns, FeatureBlock, Part

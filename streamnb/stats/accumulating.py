@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from streamnb.core import row_checks
 from streamnb.rows.boundary import Survey, csr_chunk
-from streamnb.rows.chunk import Chunk, DenseChunk, Entries
 from streamnb.rows.preparing import RowOptions
+from streamnb.rows.row_blocks import Chunk, DenseChunk, Entries
 from streamnb.rows.splits import Folding
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.dense_tables import pooled, spread

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import arguments, label_checks, persistence, row_checks
-from streamnb.core.attributes import attribute
+from streamnb.core import arguments, persistence, row_checks
+from streamnb.core.guesses import attribute
 from streamnb.rows.clipping import Clipping
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
@@ -367,7 +367,7 @@ class ClassStats(Averages, persistence.Saved):
 
     def _check_loaded(self) -> None:
         """Raise an error if parts do not fit together; the arithmetic of tables relies on it."""
-        labels, n_classes = label_checks.check_labels(self.classes, "classes"), len(self.classes)
+        labels, n_classes = row_checks.check_labels(self.classes, "classes"), len(self.classes)
         arguments.whole_number("n_features", self.n_features)
         if self.tables.keys() - {*ALL_MOMENTS, "weight", "histogram", LABELS} or not (
             self.multilabel or (labels[1:] > labels[:-1]).all()

@@ -9,7 +9,7 @@ import numpy as np
 
 from streamnb.core import persistence
 from streamnb.kernels import exact
-from streamnb.rows.chunk import frozen
+from streamnb.rows.row_blocks import frozen
 
 HiLo = tuple[np.ndarray, np.ndarray]  # the sums of one class, hi (n,) and lo (n,)
 Parts = tuple[np.ndarray, np.ndarray]  # the parts of a list of sums: hi (n,) and lo (n_parts, n)

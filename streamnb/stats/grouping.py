@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import label_checks, messages
-from streamnb.rows.chunk import Entries
+from streamnb.core import messages, row_checks
+from streamnb.rows.row_blocks import Entries
 from streamnb.stats.matching import merged_classes, positions
 
 NUMBERS = 1 << 16  # range of integer labels up to which codes are looked up in a table
@@ -102,7 +102,7 @@ class LabelCodes:
         """Return the codes of labels, or None if some are unknown."""
         if sp.issparse(y):
             raise ValueError("y is an indicator of labels here and was one label a row before; give one kind")
-        if self.n == 0 or label_checks.label_kind(y) != label_checks.label_kind(self._sorted):
+        if self.n == 0 or row_checks.label_kind(y) != row_checks.label_kind(self._sorted):
             return None
         if self._by_number is not None and np.can_cast(y.dtype, np.int64):
             numbers, lowest, highest = y.astype(np.int64), int(self._sorted[0]), int(self._sorted[-1])

@@ -10,7 +10,7 @@ import numpy as np
 from streamnb.core import arguments, memory, persistence
 from streamnb.kernels import class_sums, histograms
 from streamnb.rows.boundary import Survey
-from streamnb.rows.chunk import Chunk, CSRChunk, Entries, frozen
+from streamnb.rows.row_blocks import Chunk, CSRChunk, Entries, frozen
 from streamnb.stats.dense_tables import LOW, OLDER, Table, low_state, parts_of, renormalised, restored_low, spread
 from streamnb.stats.moment_sums import GrowingTable
 

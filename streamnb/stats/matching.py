@@ -5,17 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core import label_checks, messages
+from streamnb.core import messages, row_checks
 from streamnb.stats.dense_tables import PooledTable
 from streamnb.stats.sparse_tables import extended
 
 
 def merged_classes(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the sorted union of two sets of labels of the same kind."""
-    if len(a) and len(b) and label_checks.label_kind(a) != label_checks.label_kind(b):
+    if len(a) and len(b) and row_checks.label_kind(a) != row_checks.label_kind(b):
         raise ValueError(
-            f"labels are of two kinds, {label_checks.label_kind(a)} such as {a[0].item()!r} and "
-            f"{label_checks.label_kind(b)} "
+            f"labels are of two kinds, {row_checks.label_kind(a)} such as {a[0].item()!r} and "
+            f"{row_checks.label_kind(b)} "
             f"such as {b[0].item()!r}; give all labels one kind (those of classes= and of earlier calls, too)"
         )
     if not len(a) or not len(b):

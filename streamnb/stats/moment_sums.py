@@ -10,8 +10,8 @@ from streamnb.core.memory import aligned
 from streamnb.kernels import class_sums, dense_sums, exact
 from streamnb.kernels.lanes import LANES
 from streamnb.rows.boundary import Survey
-from streamnb.rows.chunk import Chunk, DenseChunk, Entries, frozen
 from streamnb.rows.preparing import RowOptions
+from streamnb.rows.row_blocks import Chunk, DenseChunk, Entries, frozen
 from streamnb.stats.dense_tables import Table, enlarged, renormalised
 from streamnb.stats.moments import TABLE
 from streamnb.stats.sparse_tables import LARGE, AnyTable, Listing, Runs, SparseTable

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from streamnb.kernels import class_sums, products
-from streamnb.rows.chunk import frozen
+from streamnb.rows.row_blocks import frozen
 
 TILE = 2048  # rows that are summed together: row i is in tile i // TILE
 BITS = 21  # bits of a slice: the sum of TILE products of two slices is below 2^53

@@ -9,7 +9,7 @@ import numpy as np
 from streamnb.core import memory, persistence
 from streamnb.kernels.class_sums import SUM, add_dense_pairs, lost_of
 from streamnb.kernels.exact import RESIDUE, add_rows
-from streamnb.rows.chunk import frozen
+from streamnb.rows.row_blocks import frozen
 
 
 class RowMeans:

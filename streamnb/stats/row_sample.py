@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import label_checks, persistence, row_checks
+from streamnb.core import persistence, row_checks
 from streamnb.core.csr import of_saved_parts, saved_parts
 from streamnb.kernels.row_values import GOLDEN, scatter_bits
 from streamnb.passes.contract import PassTask
-from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
 from streamnb.rows.preparing import RowOptions, transformed
+from streamnb.rows.row_blocks import Block
 from streamnb.rows.splits import Folding
 from streamnb.stats.grouping import LabelCodes
 
@@ -235,7 +235,7 @@ class SampleTask(PassTask):
 
     def add(self, partial: RowSample, block: Block) -> None:
         """Add one block of rows."""
-        y, folds = label_checks.check_y(block.y), np.zeros(block.n_rows, np.int64)
+        y, folds = row_checks.check_y(block.y), np.zeros(block.n_rows, np.int64)
         if self.folding is not None:
             folds = self.folding.numbers(block.first_row, block.n_rows, block.split, 0)
         labels = y if sp.issparse(y) else LabelCodes(self.classes).entries(y, block.first_row)[1]

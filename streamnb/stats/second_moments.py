@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, memory, messages
-from streamnb.core.blas import one_thread
+from streamnb.core.threads import one_thread
 from streamnb.kernels import bits, class_sums
 from streamnb.kernels import products as kernels
 from streamnb.rows.boundary import Survey
-from streamnb.rows.chunk import Chunk, CSRChunk, DenseChunk, Entries, frozen
+from streamnb.rows.row_blocks import Chunk, CSRChunk, DenseChunk, Entries, frozen
 from streamnb.stats import products
 from streamnb.stats.dense_tables import PooledTable, Table
 from streamnb.stats.moment_sums import GrowingTable

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from streamnb.core import arguments, memory, persistence
 from streamnb.kernels import cell_sums
-from streamnb.rows.chunk import Chunk, Entries, frozen
+from streamnb.rows.row_blocks import Chunk, Entries, frozen
 from streamnb.stats.dense_tables import (
     LOW,
     NO_LOW_PARTS,

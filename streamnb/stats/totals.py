@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.kernels import cell_sums, class_sums
-from streamnb.rows.chunk import frozen
+from streamnb.rows.row_blocks import frozen
 from streamnb.stats.dense_tables import PooledTable, Table, are_small, parts_of, renormalised, scatter_about_mean
 from streamnb.stats.sparse_tables import AnyTable, SparseTable
 

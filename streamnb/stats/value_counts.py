@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import memory, persistence, row_checks
-from streamnb.rows.chunk import Chunk
+from streamnb.rows.row_blocks import Chunk
 
 N_CELLS = 4096  # most cells of a feature
 MANY = 1 << 16  # features that are refused before they are counted where they take too much memory

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import memory
-from streamnb.core.blas import one_thread
-from streamnb.core.threads import in_order
+from streamnb.core.threads import in_order, one_thread
 from streamnb.fits.passes import Pass
 from streamnb.kernels import directions as kernels
 from streamnb.solving.label_axes import LabelAxes, check_pairs

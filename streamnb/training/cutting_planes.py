@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from streamnb.core.blas import one_thread
+from streamnb.core.threads import one_thread
 from streamnb.fits.passes import Pass
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.grouping import known_codes

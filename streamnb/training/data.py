@@ -5,10 +5,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from streamnb.passes.options import RunOptions
-from streamnb.rows.derived_sources import NarrowSource, TiledSource
+from streamnb.passes.contract import RunOptions
 from streamnb.rows.preparing import LearnedStep, RowOptions
-from streamnb.rows.source import Source
+from streamnb.rows.source import NarrowSource, Source, TiledSource
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training.objectives import RowSums, Softmax, features_used
 from streamnb.training.reading import ReadTask

@@ -9,8 +9,7 @@ import numpy as np
 from streamnb.core import arguments, row_checks
 from streamnb.fits.fit import run_fit
 from streamnb.models.linear import LinearModel
-from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
+from streamnb.passes.contract import Report, RunOptions
 from streamnb.problem.schemes import Scheme, as_scheme
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan

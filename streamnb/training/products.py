@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
+from streamnb.passes.contract import Report, RunOptions
 from streamnb.passes.run import run
-from streamnb.rows.derived_sources import NarrowSource
 from streamnb.rows.preparing import RowOptions
+from streamnb.rows.source import NarrowSource
 from streamnb.scanning.class_scan import ClassScan, ScanOfAll
 from streamnb.stats.second_moments import Products, scatter_of_varying
 from streamnb.training.data import TrainingRows

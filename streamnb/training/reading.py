@@ -9,19 +9,17 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from streamnb.core import label_checks, persistence, row_checks
-from streamnb.core.blas import one_thread
+from streamnb.core import persistence, row_checks
 from streamnb.core.descriptions import described, shown
+from streamnb.core.threads import one_thread
 from streamnb.fits.passes import Pass, TotalsOfRead
 from streamnb.kernels import descent
 from streamnb.kernels.columns import add_products_columns, score_columns
 from streamnb.kernels.lanes import LANES
-from streamnb.models.sparse_weights import linear_scores
-from streamnb.passes.contract import PassTask, Wants
-from streamnb.passes.report import Report
-from streamnb.rows.block import Block, Forms
-from streamnb.rows.chunk import Chunk, ColumnForm, CSRChunk, DenseChunk
+from streamnb.models.linear import linear_scores
+from streamnb.passes.contract import PassTask, Report, Wants
 from streamnb.rows.preparing import RowOptions, prepared_block
+from streamnb.rows.row_blocks import Block, Chunk, ColumnForm, CSRChunk, DenseChunk, Forms
 from streamnb.rows.splits import Folding
 from streamnb.training.objectives import Objective
 
@@ -163,7 +161,7 @@ class ReadTask(PassTask):
         """The rows of a block in prepared batches, which are the same for all reads of these rows."""
         chunk, _ = prepared_block(block, self.options)
         row_checks.check_n_features(chunk.shape[1], len(self.weights) - 1, "the first read")
-        y = label_checks.check_y(block.y)
+        y = row_checks.check_y(block.y)
         targets = self.objective.targets(y, self.classes, block.first_row)
         weight = np.ones(block.n_rows) if block.weight is None else np.asarray(block.weight, np.float64)
         same = block.forms is not None and block.forms.are_of(block.X) and self.options == RowOptions()

@@ -11,12 +11,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
+from streamnb.passes.contract import Report, RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.boundary import as_chunk
-from streamnb.rows.chunk import CSRChunk
 from streamnb.rows.preparing import RowOptions
+from streamnb.rows.row_blocks import CSRChunk
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.row_sample import SampledRows, SampleTask
 from streamnb.training.coordinates import CentredFeatures

@@ -90,19 +90,19 @@ def test_a_command_ends_and_what_it_was_to_replace_stays(tmp_path):
 
 
 def test_an_import_may_make_an_error_of_the_end(tmp_path):
-    process = ended(tmp_path, "SIGINT", "when('import', 'streamnb.rows.in_zarr', swallowed)", "plan", store(tmp_path))
+    process = ended(tmp_path, "SIGINT", "when('import', 'streamnb.rows.in_arrays', swallowed)", "plan", store(tmp_path))
     assert process.returncode == 130 and process.stderr.count("\n") == 1, process.stderr
 
 
 def test_what_cannot_be_interrupted_has_little_time(tmp_path):
     rows = store(tmp_path)
-    process = ended(tmp_path, "SIGTERM", "when('import', 'streamnb.rows.in_zarr', in_c)", "plan", rows)
+    process = ended(tmp_path, "SIGTERM", "when('import', 'streamnb.rows.in_arrays', in_c)", "plan", rows)
     assert process.returncode == 75 and process.stderr.count("\n") == 1, process.stderr
 
 
 def test_threads_are_not_waited_for(tmp_path):
     rows = store(tmp_path)
-    process = ended(tmp_path, "SIGINT", "when('import', 'streamnb.rows.in_zarr', beside_a_thread)", "plan", rows)
+    process = ended(tmp_path, "SIGINT", "when('import', 'streamnb.rows.in_arrays', beside_a_thread)", "plan", rows)
     assert process.returncode == 130 and names(tmp_path) == [rows.name], process.stderr
 
 

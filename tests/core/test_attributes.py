@@ -2,7 +2,7 @@
 
 import pytest
 
-from streamnb.core.attributes import attribute, available_if, missing
+from streamnb.core.guesses import attribute, available_if, missing
 
 
 class Held:

@@ -5,7 +5,7 @@ import threading
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from streamnb.core.blas import one_thread
+from streamnb.core.threads import one_thread
 
 
 def n_threads():

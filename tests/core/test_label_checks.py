@@ -12,8 +12,8 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from sklearn.exceptions import DataConversionWarning
 
 import streamnb as snb
-from streamnb.core import label_checks
-from streamnb.core.label_checks import (
+from streamnb.core import row_checks
+from streamnb.core.row_checks import (
     check_class_numbers,
     check_classes,
     check_indicator,
@@ -48,7 +48,7 @@ from streamnb.core.label_checks import (
 )
 def test_labels_of_every_kind(labels, kind, found):
     checked = check_labels(labels)
-    assert label_checks.label_kind(checked) == kind and checked.tolist() == found and checked.dtype.kind in "biUf"
+    assert row_checks.label_kind(checked) == kind and checked.tolist() == found and checked.dtype.kind in "biUf"
     assert checked.dtype != np.uint64
 
 
@@ -161,8 +161,8 @@ def test_the_columns_of_a_frame_name_labels_where_they_can():
 def test_labels_of_which_each_row_has_its_own_are_refused():
     with pytest.raises(ValueError, match=r"y has 20,000 distinct labels in 20,000 rows, and folds need .* snb\.Ridge"):
         snb.search(np.ones((20_000, 2)), np.arange(20_000))
-    label_checks.check_repeated((np.arange(20_000) // 2).astype(str))
-    label_checks.check_repeated(np.arange(9_999) % 100)
+    row_checks.check_repeated((np.arange(20_000) // 2).astype(str))
+    row_checks.check_repeated(np.arange(9_999) % 100)
 
 
 def test_numbers_to_predict_are_told_which_estimators_take_them():
@@ -172,5 +172,5 @@ def test_numbers_to_predict_are_told_which_estimators_take_them():
             fit(X, y)
     for whole in (np.arange(120), list(range(120)), pd.Series(np.arange(120.0))):
         with pytest.warns(UserWarning, match=r"120 distinct whole numbers in 120 rows.*snb\.ElasticNetCV"):
-            label_checks.check_repeated(whole)
-    label_checks.check_repeated(np.arange(120) % 99)  # classes may be as many
+            row_checks.check_repeated(whole)
+    row_checks.check_repeated(np.arange(120) % 99)  # classes may be as many

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamnb.core.notebook import table
+from streamnb.core.frames import table
 
 TEXT = st.text(st.characters(exclude_categories=["C", "Z"], include_characters=" <>&\"'"), min_size=1)
 

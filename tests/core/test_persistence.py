@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import streamnb as snb
 from streamnb.core import persistence
 from streamnb.core.persistence import save
-from streamnb.core.remote import downloaded, uploading
+from streamnb.core.stored_files import downloaded, uploading
 from tests.support.contracts import same
 from tests.support.refusals import cases, refused
 from tests.support.saved import SEAL, sealed

@@ -4,9 +4,9 @@ import fsspec
 import pytest
 from fsspec.registry import known_implementations
 
-from streamnb.core import remote, retries
+from streamnb.core import stored_files
 from streamnb.core.messages import DataError
-from streamnb.core.remote import (
+from streamnb.core.stored_files import (
     RemoteFile,
     asked,
     downloaded,
@@ -25,8 +25,8 @@ CONTENT = bytes(range(256)) * 40
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
     """Nobody waits long, and no file is small."""
-    monkeypatch.setattr(retries, "PAUSE", 0.0)
-    monkeypatch.setattr(remote, "SMALL", 0)
+    monkeypatch.setattr(stored_files, "PAUSE", 0.0)
+    monkeypatch.setattr(stored_files, "SMALL", 0)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_bytes_from_any_place_on(url):
 
 
 def test_small_files_are_asked_for_once(web, monkeypatch):
-    monkeypatch.setattr(remote, "SMALL", 1 << 20)
+    monkeypatch.setattr(stored_files, "SMALL", 1 << 20)
     place = web.put("small", CONTENT)
     web.asked.clear()
     with RemoteFile(place) as file:
@@ -100,7 +100,7 @@ def test_an_answer_that_fails_or_breaks_off_is_asked_for_again(web, caplog):
 def test_a_file_that_has_changed_is_noticed(url):
     before = stored(url)
     assert RemoteFile(url, before).read(1) == CONTENT[:1]
-    files, name = remote.file_system(url)
+    files, name = stored_files.file_system(url)
     with pytest.raises(DataError, match="has changed since it was opened"):
         RemoteFile(url, before._replace(version="another"))
     with pytest.raises(DataError, match="is shorter"):

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from streamnb.core.replacing import put_back, remove_unfinished, replacing, replacing_folder
+from streamnb.core.stored_files import put_back, remove_unfinished, replacing, replacing_folder
 
 CALLS = ["rename", "replace", "unlink", "rmdir", "open", "fsync", "close", "mkdir"]
 

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from streamnb.core.messages import StreamnbWarning
-from streamnb.core.target_checks import check_targets, hint_at_classes
+from streamnb.core.row_checks import check_targets, hint_at_classes
 
 
 @pytest.mark.parametrize(

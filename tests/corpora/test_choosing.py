@@ -15,7 +15,7 @@ from streamnb.corpora.conditions import Condition
 from streamnb.corpora.folder import Folder
 from streamnb.corpora.inputs import CorpusPart
 from streamnb.corpora.scoring import ScoredLabels, scores_of
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.rows.texts import of_strings
 
 NUMBERS = st.sampled_from([-np.inf, -2.0, -0.0, 0.0, 1e-300, 1.0, np.nextafter(1.0, 2.0), 7.5, np.inf, np.nan])

@@ -12,7 +12,7 @@ import streamnb as snb
 from streamnb.core import persistence
 from streamnb.encoding.category_columns import CategoryColumns, LevelCollector, are_some_of, numbers_of, scattered
 from streamnb.encoding.learning import learned_levels
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.rows.boundary import as_chunk
 from streamnb.rows.opening import opened
 

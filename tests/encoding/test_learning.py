@@ -25,7 +25,7 @@ from streamnb.encoding.learning import (
     quantile_normal,
     to_learn,
 )
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.boundary import as_chunk
 from streamnb.rows.opening import opened

@@ -8,7 +8,7 @@ import pytest
 
 import streamnb as snb
 from streamnb.encoding.table_scan import LevelCounts, TableScan
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.table_columns import LEVEL, MEASURE, ColumnPart
 from streamnb.rows.table_opening import open_tables

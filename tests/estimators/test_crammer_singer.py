@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
 from streamnb.estimators.trained_cv import begun, choose_best, fit_best
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.rows.opening import opened
 
 X, Y = load_iris(return_X_y=True)

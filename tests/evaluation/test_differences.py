@@ -6,7 +6,7 @@ from scipy import stats
 
 from streamnb.evaluation import differences
 from streamnb.evaluation.judging import JudgingTask
-from streamnb.rows.block import Block
+from streamnb.rows.row_blocks import Block
 
 rng = np.random.default_rng(0)
 

@@ -7,7 +7,7 @@ from scipy.special import logit
 import streamnb as snb
 from streamnb.evaluation.differences import Differences
 from streamnb.evaluation.judging import JudgedModel, JudgingTask, needs_in_full
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.labels import open_columns
 from streamnb.rows.opening import opened

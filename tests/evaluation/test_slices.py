@@ -9,7 +9,7 @@ import zarr
 
 import streamnb as snb
 from streamnb.evaluation.slices import SliceColumn, Slicing, given_columns
-from streamnb.rows.named_columns import opened_columns
+from streamnb.rows.in_arrays import opened_columns
 
 RNG = np.random.default_rng(0)
 N = 2400

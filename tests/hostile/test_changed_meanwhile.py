@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
-from streamnb.core import csr, label_checks, row_checks
+from streamnb.core import csr, row_checks
 from streamnb.kernels import row_values
 from streamnb.rows.labels import RowColumns
 from streamnb.stats.histograms import Grid
@@ -123,7 +123,7 @@ def test_judged_rows_that_change_after_the_check(after):
     codes, scores = Y.copy(), RNG.normal(size=(60, 3))
     expected = judged(codes, scores)
     after(row_checks, "check_scores", scores)
-    after(label_checks, "check_class_numbers", codes)
+    after(row_checks, "check_class_numbers", codes)
     assert judged(codes, scores) == expected
 
 

@@ -15,7 +15,7 @@ from zarr.storage import LocalStore
 import streamnb as snb
 from fuzz import lost_workers
 from streamnb.passes.dask_workers import on_workers
-from streamnb.rows import in_zarr, opening, sizes
+from streamnb.rows import in_arrays, opening, row_blocks
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.stats.moments import MOMENTS
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.process, pytest.mark.slow]
 
 @pytest.fixture(autouse=True)
 def small_segments(monkeypatch):
-    monkeypatch.setattr(sizes, "SEGMENT_BYTES", 20_000)
+    monkeypatch.setattr(row_blocks, "SEGMENT_BYTES", 20_000)
 
 
 @pytest.fixture(scope="module")
@@ -173,7 +173,7 @@ def test_rows_that_kill_every_worker_are_named(folder, expected, tmp_path):
         assert same_stats(snb.scan(folder, "y"), expected)  # and it goes on
 
 
-class Forgetful(in_zarr.ZarrCSRSource):
+class Forgetful(in_arrays.ZarrCSRSource):
     """Loses the last block of every range: what must not go unnoticed."""
 
     def blocks(self, start=0, stop=None):

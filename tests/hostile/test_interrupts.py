@@ -11,7 +11,7 @@ from zarr.storage import LocalStore, WrapperStore
 
 import streamnb as snb
 from streamnb.passes import checkpoint
-from streamnb.rows import sizes
+from streamnb.rows import row_blocks
 from tests.support.strategies import example, same_stats
 from tests.support.zarr_stores import write_arrays
 
@@ -33,7 +33,7 @@ class Interrupting(WrapperStore):
 @pytest.fixture
 def opened(tmp_path, monkeypatch):
     """Rows in a store of many chunks, and a function that opens it anew."""
-    monkeypatch.setattr(sizes, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 64)
     rows = example()
     write_arrays(zarr.create_group(LocalStore(tmp_path / "x.zarr")), rows, chunk=2)
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from streamnb.kernels import class_sums
-from streamnb.rows.chunk import frozen
+from streamnb.rows.row_blocks import frozen
 from tests.support import naive
 from tests.support.chunk_arrays import stored
 

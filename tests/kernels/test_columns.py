@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from streamnb.kernels import columns, descent, scores
-from streamnb.rows.chunk import frozen
+from streamnb.rows.row_blocks import frozen
 from tests.support.chunk_arrays import stored
 
 rng = np.random.default_rng(0)

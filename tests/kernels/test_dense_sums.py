@@ -9,7 +9,7 @@ import streamnb as snb
 from streamnb.core.memory import aligned
 from streamnb.kernels import dense_sums
 from streamnb.kernels.lanes import LANES
-from streamnb.rows.chunk import frozen
+from streamnb.rows.row_blocks import frozen
 from tests.support import naive
 
 N_GROUPS = 3

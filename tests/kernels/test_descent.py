@@ -5,7 +5,7 @@ import pytest
 from scipy.special import log_softmax, softmax
 
 from streamnb.kernels import descent
-from streamnb.rows.chunk import frozen
+from streamnb.rows.row_blocks import frozen
 from tests.support.chunk_arrays import stored
 
 rng = np.random.default_rng(0)

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from streamnb.kernels import histograms
-from streamnb.rows.chunk import frozen
+from streamnb.rows.row_blocks import frozen
 from tests.support.chunk_arrays import stored
 
 N, B, K = 3, 4, 2

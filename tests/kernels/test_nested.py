@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from streamnb.evaluation.grid_evaluation import Steps
 from streamnb.evaluation.score_order import Histogram
 from streamnb.kernels import nested
-from streamnb.rows.chunk import SparseRows
+from streamnb.rows.row_blocks import SparseRows
 
 
 @pytest.mark.parametrize("n_points", [70, 3])

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from streamnb.kernels import row_values
 from streamnb.rows import boundary
-from streamnb.rows.chunk import frozen
+from streamnb.rows.row_blocks import frozen
 
 FLOATS = st.sampled_from([np.float32, np.float64])
 

@@ -50,15 +50,15 @@ DOORS = {  # who may import a library: rooms and modules, function bodies includ
     "zarrs": {"rows", "passes"},
     "dask": {"passes", "core.memory"},  # core.memory reads sizes such as "4GB" with Dask's parser
     "distributed": {"passes"},
-    # core.label_checks gives a column of labels the warning that scikit-learn's users know
-    "sklearn": {"core.label_checks", "evaluation", "selection", "export", "estimators", "regression", "plotting"}
+    # core.row_checks gives a column of labels the warning that scikit-learn's users know
+    "sklearn": {"core.row_checks", "evaluation", "selection", "export", "estimators", "regression", "plotting"}
     | {"searching"},
     "onnx": {"export"},
     "click": {"cli"},
     "matplotlib": {"plotting"},
     "jinja2": {"reporting"},
     "markupsafe": {"reporting"},
-    "fsspec": {"core.remote"},
+    "fsspec": {"core.stored_files"},
     "pyarrow": {"rows"},
     "h5py": {"rows"},
     "anndata": {"rows"},
@@ -69,12 +69,12 @@ NAMED_ALIKE = {"_Positive": {"dispersion"}, "_Sum": {"parts"}}  # names that use
 MOST = {  # `make house` prints what there is
     "expression nodes": 288_500,
     "statements": 44_900,
-    "nodes per statement": 6.45,
+    "nodes per statement": 6.55,  # fewer files have fewer imports, which are statements without nodes
     "classes": 695,
-    "files": 424,
+    "files": 390,
     "files with one importer": 104,
-    "conditional expressions per 1,000 statements": 56.5,
-    "starred arguments per 1,000 statements": 23.6,
+    "conditional expressions per 1,000 statements": 57.5,
+    "starred arguments per 1,000 statements": 24.0,
     "lines of tests": 62_500,
 }
 MET = {  # functions, files and depth of a journey, and its reads of the rows

@@ -20,13 +20,11 @@ import scipy.sparse as sp
 import streamnb as snb
 from streamnb.core import persistence
 from streamnb.passes.checkpoint import Checkpoint
-from streamnb.passes.contract import PassTask
-from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
+from streamnb.passes.contract import PassTask, Report, RunOptions
 from streamnb.passes.run import run
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import Penalty
-from streamnb.rows import sizes
+from streamnb.rows import row_blocks
 from streamnb.rows.source import Source, row_ranges
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.stats.moments import MOMENTS
@@ -270,7 +268,7 @@ def cut(table, start, stop):
 
 @pytest.fixture
 def short_blocks(monkeypatch):
-    monkeypatch.setattr(sizes, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(row_blocks, "BLOCK_ROWS", 7)
 
 
 def goes_on(source):

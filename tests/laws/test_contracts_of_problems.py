@@ -13,7 +13,7 @@ from streamnb.core import persistence
 from streamnb.problem import families
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
-from streamnb.problem.pull import Pull
+from streamnb.problem.penalties import Pull
 from streamnb.problem.together import Together
 from streamnb.stats.moments import MOMENTS
 from tests.support import examples_of_problems as examples

@@ -9,11 +9,10 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.core import persistence
-from streamnb.problem.penalties import Penalty
-from streamnb.problem.pull import Pull
+from streamnb.problem.penalties import Penalty, Pull
 from streamnb.rows import opening
-from streamnb.rows.block import Block
 from streamnb.rows.labels import open_columns
+from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source
 from tests.support.clusters import cluster_of
 from tests.support.of_users import Highest

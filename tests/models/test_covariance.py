@@ -6,7 +6,7 @@ from scipy.stats import multivariate_normal
 from sklearn.metrics import log_loss
 
 import streamnb as snb
-from streamnb.models.covariance import CovarianceModel
+from streamnb.models.quadratic import CovarianceModel
 
 rng = np.random.default_rng(0)
 X, Y = rng.normal(size=(80, 3)) @ rng.normal(size=(3, 3)), np.arange(80) % 3

@@ -5,7 +5,7 @@ import pytest
 
 from streamnb.core.messages import DataError
 from streamnb.core.persistence import load, save
-from streamnb.models.curves import Curves
+from streamnb.models.decision_rule import Curves
 from streamnb.problem.schemes import Joint, OneVsRest, Reference, TwoClasses, probabilities
 
 KNOTS = [(np.array([-1.0, 1.0]), np.array([0.2, 0.6])), (np.array([0.0]), np.array([0.5])), (np.r_[2.0], np.r_[0.3])]

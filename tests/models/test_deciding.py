@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamnb.models.deciding import Decider, in_range
+from streamnb.models.grid_weights import Decider, in_range
 from streamnb.rows.boundary import as_chunk
 
 ROOM = 1 << 20

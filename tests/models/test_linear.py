@@ -10,7 +10,7 @@ from scipy.special import expit, softmax
 
 import streamnb as snb
 from streamnb.models.linear import LinearModel
-from streamnb.problem.label_structure import Nested
+from streamnb.problem.schemes import Nested
 from tests.support import reference as ref
 from tests.support.problems import FAMILIES, SCHEMES, random_problem, scanned, solved
 from tests.support.sums_by_rows import transformed

@@ -5,9 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
-from streamnb.models import many_classes
-from streamnb.models.linear import LinearModel
-from streamnb.models.many_classes import TILE, ClassTiles
+from streamnb.models import linear
+from streamnb.models.linear import TILE, ClassTiles, LinearModel
 from streamnb.problem.schemes import Joint
 from streamnb.rows.boundary import checked
 from streamnb.rows.opening import opened
@@ -29,10 +28,8 @@ def chunk_of(X):
 
 
 def test_few_scores_tell_the_best_class_of_all(monkeypatch):
-    n_scores, scores_of = [], many_classes.linear_scores
-    monkeypatch.setattr(
-        many_classes, "linear_scores", lambda *given: n_scores.append(scores_of(*given)) or n_scores[-1]
-    )
+    n_scores, scores_of = [], linear.linear_scores
+    monkeypatch.setattr(linear, "linear_scores", lambda *given: n_scores.append(scores_of(*given)) or n_scores[-1])
     found = ClassTiles(np.ascontiguousarray(WEIGHTS.T), INTERCEPT).top_classes(chunk_of(ROWS))
     assert np.array_equal(found, model_of().decision_function(ROWS).argmax(axis=1)) and len(set(found)) > 90
     assert sum(scores.size for scores in n_scores) < 0.3 * 200 * K
@@ -46,10 +43,10 @@ def test_the_first_of_equal_classes_is_chosen_in_whichever_tile():
     assert (found == 7).any() and not np.isin(found, [3 * TILE, 200, 299]).any()
 
 
-@pytest.mark.parametrize("bounds", [many_classes.BOUNDS, 1000])
+@pytest.mark.parametrize("bounds", [linear.BOUNDS, 1000])
 @pytest.mark.parametrize("step", [3, 70])
 def test_labels_are_the_same_for_any_blocks(step, bounds, monkeypatch):
-    monkeypatch.setattr(many_classes, "BOUNDS", bounds)
+    monkeypatch.setattr(linear, "BOUNDS", bounds)
     model = model_of()
     found = np.concatenate([model.predict(ROWS[start : start + step]) for start in range(0, 200, step)])
     assert np.array_equal(found, model.decision_function(ROWS).argmax(axis=1))

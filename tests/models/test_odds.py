@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from streamnb.models.odds import OddsModel, sums_of_logs
+from streamnb.models.linear import OddsModel, sums_of_logs
 
 CLASSES = np.array(["a", "b", "c"])
 PRESENT = np.array([[0.5, 0.25], [0.0, 0.75], [0.125, 0.5]])  # the first feature is never there in class b

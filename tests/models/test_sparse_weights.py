@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.core import memory
-from streamnb.models.sparse_weights import quicker_in_full
+from streamnb.models.linear import quicker_in_full
 from tests.support.refusals import refused
 
 N, K = 5_000, 6
@@ -85,7 +85,7 @@ def test_weights_are_laid_out_where_that_is_quicker_and_score_the_same(share, mo
     for rows in (x, x.toarray()):
         assert np.array_equal(sparse.decision_function(rows), expected)
         assert quicker_in_full(sparse.weights, isinstance(rows, np.ndarray)) == (share == 0.5 or rows is not x)
-    monkeypatch.setattr("streamnb.models.sparse_weights.IN_FULL", 0)
+    monkeypatch.setattr("streamnb.models.linear.IN_FULL", 0)
     monkeypatch.setattr(memory, "free_memory", lambda: 0)
     assert not quicker_in_full(sparse.weights, True)
     assert np.array_equal(whole.sparsify().decision_function(x.toarray()), expected)

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import zarr
 
 from streamnb.passes.answering import answer
-from streamnb.rows import sizes
+from streamnb.rows import row_blocks
 from streamnb.rows.opening import opened
 
 X = np.arange(24.0).reshape(12, 2)
@@ -23,7 +23,7 @@ def doubled(chunk, survey):
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, lambda X: iter([X[:5], X[5:]])])
 def test_in_the_order_of_the_rows(kind, monkeypatch):
-    monkeypatch.setattr(sizes, "BLOCK_ROWS", 5)
+    monkeypatch.setattr(row_blocks, "BLOCK_ROWS", 5)
     rows = opened(kind(X), labelled=False)
     assert np.array_equal(answer(sums, rows, None, np.dtype(float)), X.sum(axis=1))
 

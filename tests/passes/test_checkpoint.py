@@ -16,8 +16,8 @@ from zarr.storage import MemoryStore
 import streamnb as snb
 from streamnb.passes import checkpoint
 from streamnb.passes.checkpoint import Checkpoint
-from streamnb.passes.report import Report
-from streamnb.rows import sizes
+from streamnb.passes.contract import Report
+from streamnb.rows import row_blocks
 from streamnb.stats.dense_tables import Table
 from tests.support.clusters import cluster_of, watched
 from tests.support.interrupted import OPTIONS
@@ -57,7 +57,7 @@ forms = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def short(monkeypatch):
     """Small blocks, each followed by a checkpoint, and few places to look at."""
     monkeypatch.setattr(checkpoint, "SAMPLES", SAMPLES)
-    monkeypatch.setattr(sizes, "BLOCK_BYTES", 1 << 11)
+    monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 1 << 11)
     monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
     monkeypatch.setattr(checkpoint, "SHARE", 0)
 
@@ -206,7 +206,7 @@ def test_workers_go_on_where_workers_or_this_process_ended(tmp_path, monkeypatch
     csr(tmp_path / "store.zarr")
     options = {"X": tmp_path / "store.zarr", "y": ROWS.y, "folds": 3, "checkpoint": tmp_path / "c.snb"}
     expected = snb.scan(ROWS.x, ROWS.y, folds=3)
-    monkeypatch.setattr(sizes, "SEGMENT_BYTES", 1 << 10)
+    monkeypatch.setattr(row_blocks, "SEGMENT_BYTES", 1 << 10)
     with cluster_of(2, tmp_path / "workers", processes=False) as client:
         break_off_after(2, monkeypatch)
         with pytest.raises(BrokenOff):

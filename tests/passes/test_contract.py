@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from streamnb.passes.contract import PassTask, Wants
-from streamnb.passes.report import Report
+from streamnb.passes.contract import PassTask, Report, Wants
 
 
 @dataclass

@@ -20,7 +20,7 @@ from zarr.storage import LocalStore, MemoryStore, WrapperStore
 
 import streamnb as snb
 from streamnb.passes import dask_workers
-from streamnb.rows import line_files, opening, sizes, source
+from streamnb.rows import line_files, opening, row_blocks, source
 from streamnb.stats.sparse_tables import SparseTable
 from tests.support.clusters import SlowStore, cluster_of, in_thread, n_tasks, prefixes, rows_in_store, until, watched
 from tests.support.processes import PATIENCE
@@ -47,7 +47,7 @@ def store(tmp_path_factory):
 @pytest.fixture
 def small_segments(monkeypatch):
     """Segments of so few bytes that little rows make many of them."""
-    monkeypatch.setattr(sizes, "SEGMENT_BYTES", 40_000)
+    monkeypatch.setattr(row_blocks, "SEGMENT_BYTES", 40_000)
 
 
 def here(function, *args, **options):
@@ -62,7 +62,7 @@ FORMS += ["anndata root v3, kind column"]  # of categories
 
 @pytest.mark.parametrize("name", FORMS)
 def test_workers_sum_what_is_summed_here(name, client, tmp_path, monkeypatch):
-    monkeypatch.setattr(sizes, "SEGMENT_BYTES", 200)
+    monkeypatch.setattr(row_blocks, "SEGMENT_BYTES", 200)
     passed = build(name, example(), tmp_path)
     assert same_stats(snb.scan(**passed), here(snb.scan, **passed))
     assert "streamnb-scan" in prefixes(client)
@@ -142,7 +142,7 @@ def files_of(rows, folder):
 
 
 def test_workers_read_files_of_every_kind(client, tmp_path, monkeypatch):
-    monkeypatch.setattr(sizes, "SEGMENT_BYTES", 200)
+    monkeypatch.setattr(row_blocks, "SEGMENT_BYTES", 200)
     monkeypatch.setattr(line_files, "PIECE_BYTES", 100)
     for X, y, several in files_of(example(n_rows=N_CELLS), tmp_path):
         watched(client)
@@ -244,7 +244,7 @@ def test_the_penalty_is_chosen_from_dask_rows_by_the_same_scores(client):
 
 
 def test_tasks_in_flight_are_bounded_and_all_forgotten(client, store, monkeypatch):
-    monkeypatch.setattr(sizes, "SEGMENT_BYTES", 10_000)
+    monkeypatch.setattr(row_blocks, "SEGMENT_BYTES", 10_000)
     monkeypatch.setattr(dask_workers, "FEWEST", 4)
     monkeypatch.setattr(dask_workers, "GROUP", 8)
     n_segments = len(source.row_ranges(opening.opened(store, "y")))

@@ -13,8 +13,8 @@ import pytest
 from sklearn.base import clone
 
 import streamnb as snb
-from streamnb.passes.kept_segments import KeptSegments
-from streamnb.rows import sizes
+from streamnb.passes.dask_workers import KeptSegments
+from streamnb.rows import row_blocks
 from streamnb.rows.keeping import Keeping, Space
 from tests.support.clusters import cluster_of, in_thread, until, watched
 
@@ -33,7 +33,7 @@ def client(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def small_segments(monkeypatch):
-    monkeypatch.setattr(sizes, "SEGMENT_BYTES", 1_000)
+    monkeypatch.setattr(row_blocks, "SEGMENT_BYTES", 1_000)
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +170,7 @@ def test_two_fits_at_once_do_not_disturb_one_another(client, lines, here):
 KILLED = """
 import signal, sys
 from dask.distributed import Client
-from streamnb.passes.kept_segments import KeptSegments
+from streamnb.passes.dask_workers import KeptSegments
 from streamnb.rows import sizes
 from tests.passes.test_kept_segments import search
 

@@ -3,7 +3,7 @@
 import pytest
 
 from streamnb.core.threads import n_cores
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 
 
 def test_what_is_not_said():

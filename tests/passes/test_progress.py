@@ -2,7 +2,7 @@
 
 import io
 
-from streamnb.passes.progress import bar, shape
+from streamnb.passes.contract import bar, shape
 
 
 def test_no_bar_unless_asked_for(capsys):

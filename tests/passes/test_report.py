@@ -1,6 +1,6 @@
 """What a pass did, in numbers that add."""
 
-from streamnb.passes.report import Report
+from streamnb.passes.contract import Report
 
 
 def test_reports_add():

@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from streamnb.passes.contract import PassTask, Wants
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import PassTask, RunOptions, Wants
 from streamnb.passes.run import run
-from streamnb.rows import sizes
+from streamnb.rows import row_blocks
 from streamnb.rows.boundary import checked
 from streamnb.rows.opening import opened
 
@@ -52,7 +51,7 @@ class Adding(PassTask):
 @pytest.mark.parametrize("n_threads", [1, 3])
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, lambda X: iter([(X[:7], Y[:7]), (X[7:], Y[7:])])])
 def test_every_row_is_added_once(kind, n_threads, monkeypatch):
-    monkeypatch.setattr(sizes, "BLOCK_ROWS", 6)
+    monkeypatch.setattr(row_blocks, "BLOCK_ROWS", 6)
     given = kind(X)
     rows = opened(given, None if hasattr(given, "__next__") else Y)
     (value, blocks, n_rows), report = run(Adding(), rows, RunOptions(n_threads=n_threads))

@@ -6,8 +6,8 @@ import distributed
 import pytest
 
 from streamnb.passes import stopping
-from streamnb.passes.options import RunOptions
-from streamnb.passes.separately import separately
+from streamnb.passes.answering import separately
+from streamnb.passes.contract import RunOptions
 
 
 class Square:

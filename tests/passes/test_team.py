@@ -6,7 +6,7 @@ import time
 import pytest
 
 from streamnb.passes.contract import PassTask
-from streamnb.passes.team import Alone, Team
+from streamnb.passes.run import Alone, Team
 
 SMALL, LARGE = 1, 100  # bytes of tables, of which the team may take MOST
 MOST = 64

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from streamnb.problem.label_structure import Nested, check_code, check_hierarchy, distance, nested, random_code
+from streamnb.problem.schemes import Nested, check_code, check_hierarchy, distance, nested, random_code
 
 ABOVE = {"dog": "pet", "pet": ["animal", "friend"], "cat": "pet"}
 

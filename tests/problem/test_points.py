@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import streamnb as snb
+from streamnb.problem.penalties import Pull
 from streamnb.problem.points import as_maps, as_shrinkage, at_point, loaded_point, points_of, pull_at
-from streamnb.problem.pull import Pull
 
 
 def test_the_penalty_and_the_pull_at_a_point():

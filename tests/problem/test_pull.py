@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamnb.problem.pull import Pull
+from streamnb.problem.penalties import Pull
 
 
 def bowl(w):

@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 import streamnb as snb
-from streamnb.problem.references import check_overlap, reference_number, two_labels, with_unlabelled
+from streamnb.problem.sides import check_overlap, reference_number, two_labels, with_unlabelled
 
 Y = np.array([[1, 1, 0], [0, 1, 0], [0, 0, 0], [1, 0, 1]])
 STATS = snb.scan(np.arange(8.0).reshape(4, 2), Y)

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import log_softmax as reference
 from scipy.special import logsumexp
 
-from streamnb.problem.score_logs import log_odds, log_ratio, log_softmax, top_class
+from streamnb.problem.schemes import log_odds, log_ratio, log_softmax, top_class
 
 NORMAL = np.random.default_rng(0).normal(size=(50, 4))
 NORMAL[::5, 1] = -np.inf

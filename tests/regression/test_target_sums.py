@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from streamnb.encoding.opening import opened
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.regression.target_sums import TargetScan
 from streamnb.rows.splits import as_folding, fold_numbers

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import streamnb as snb
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.reporting.drifting import SUMS, drift
 from streamnb.rows.opening import opened

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from streamnb.rows.block import Block, Forms
+from streamnb.rows.row_blocks import Block, Forms
 
 X = np.ones((3, 2))
 HELD = {

@@ -9,8 +9,8 @@ from hypothesis.extra.numpy import arrays
 
 from streamnb.kernels import class_sums
 from streamnb.kernels.lanes import LANES
-from streamnb.rows import chunk
-from streamnb.rows.chunk import CSRChunk, DenseChunk, Entries, frozen
+from streamnb.rows import row_blocks
+from streamnb.rows.row_blocks import CSRChunk, DenseChunk, Entries, frozen
 
 FIRST = 5  # the number of the first row
 MOMENTS = {  # of values x at a threshold t, relative to an absent value
@@ -146,7 +146,7 @@ def test_scores_are_added(width, table):
 def test_rows_without_their_zeros(table, data, at_once):
     x, numbers = table[0], data.draw(st.lists(st.integers(0, len(table[0]) - 1), min_size=1))
     with pytest.MonkeyPatch.context() as few:
-        few.setattr(chunk, "COMPRESSED", at_once)
+        few.setattr(row_blocks, "COMPRESSED", at_once)
         for rows in both(table):
             found = np.zeros((len(numbers), x.shape[1]))
             for where, part in rows.sparse(np.array(numbers)):
@@ -173,7 +173,7 @@ def test_scores_are_the_same_bits_whether_weights_are_cut_into_tiles(width, monk
     rows = CSRChunk(*map(frozen, (x.data, x.indices, x.indptr.astype(np.int64))), 30, 0)
     weights, found = rng.normal(size=(30, width)), []
     for in_cache in (1 << 30, 30 * 8 * LANES, 30 * 8 * 2 * LANES):
-        monkeypatch.setattr(chunk, "IN_CACHE", in_cache)
+        monkeypatch.setattr(row_blocks, "IN_CACHE", in_cache)
         found.append(np.ones((60, width)))
         rows.add_scores(weights, found[-1])
     assert (found[0] == found[1]).all() and (found[0] == found[2]).all()

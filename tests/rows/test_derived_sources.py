@@ -10,10 +10,10 @@ import zarr
 
 import streamnb as snb
 from streamnb.passes.dask_workers import reachable
-from streamnb.rows import sizes
-from streamnb.rows.derived_sources import FoldRows, NarrowSource, PreparedSource, in_tiles
+from streamnb.rows import row_blocks
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import FeatureScale, RowOptions
+from streamnb.rows.source import FoldRows, NarrowSource, PreparedSource, in_tiles
 from streamnb.rows.splits import Folding, fold_numbers
 from tests.support.read_rows import matrix_of
 
@@ -97,7 +97,7 @@ T, L, V = np.arange(200.0).reshape(50, 4), np.arange(50) % 3, np.arange(50.0)
 
 
 def test_blocks_end_where_tiles_do(tmp_path, monkeypatch):
-    monkeypatch.setattr(sizes, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(row_blocks, "BLOCK_ROWS", 7)
     store = zarr.create_array(tmp_path / "x.zarr", data=T, chunks=(11, 4))
     cuts = [0, 0, 1, 2, 20, 37, 50]
     stream = opened(lambda: ((T[a:b], L[a:b], V[a:b]) for a, b in pairwise(cuts)))

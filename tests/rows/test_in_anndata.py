@@ -14,7 +14,7 @@ import zarr
 from sklearn.base import clone
 
 import streamnb as snb
-from streamnb.rows import sizes
+from streamnb.rows import row_blocks
 from streamnb.rows.in_anndata import HDF5Matrix, HDF5Source
 from streamnb.rows.labels import open_columns
 from tests.support.refusals import refused
@@ -226,7 +226,7 @@ def written(path):
 
 @pytest.mark.parametrize("key", ["dense", "csr"])
 def test_blocks_are_the_rows(key, tmp_path, monkeypatch):
-    monkeypatch.setattr(sizes, "BLOCK_BYTES", 96)
+    monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 96)
     source = HDF5Source(HDF5Matrix(written(tmp_path / "a.h5"), key), open_columns(None, None, 31, False))
     assert (source.n_rows, source.n_features) == MATRIX.shape
     for start, stop in ((0, 31), (4, 20), (30, 31)):

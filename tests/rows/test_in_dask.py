@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from streamnb.rows.in_dask import DaskSource
+from streamnb.rows.in_arrays import DaskSource
 
 X = da.from_array(np.ones((10, 3), np.float32), chunks=(4, 3))
 

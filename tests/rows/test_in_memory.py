@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import streamnb as snb
-from streamnb.rows import sizes
-from streamnb.rows.in_memory import ArraySource, StreamSource
+from streamnb.rows import row_blocks
+from streamnb.rows.in_arrays import ArraySource, StreamSource
 from streamnb.rows.labels import open_columns
 from streamnb.stats.matching import widened
 from tests.support.processes import python
@@ -27,7 +27,7 @@ def source(storage):
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
 def test_blocks_are_of_the_size_wanted(storage, monkeypatch):
-    monkeypatch.setattr(sizes, "BLOCK_BYTES", 128)
+    monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 128)
     rows = source(storage)
     assert sum(block.nbytes for block in rows.blocks()) == rows.nbytes
     fewer = rows.wanted(True, 1 << 20)

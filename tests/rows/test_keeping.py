@@ -15,9 +15,9 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.core import scratch
-from streamnb.rows.chunk import CSRChunk
 from streamnb.rows.keeping import Keeping, KeptSource, Space
 from streamnb.rows.opening import opened
+from streamnb.rows.row_blocks import CSRChunk
 from tests.support.failing_disk import flip_a_bit
 from tests.support.read_rows import matrix_of
 

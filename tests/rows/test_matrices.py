@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
-from streamnb.rows import matrices
+from streamnb.rows import boundary
 from tests.support.refusals import cases, refused
 
 X = np.arange(24.0).reshape(8, 3) % 5
@@ -203,10 +203,10 @@ def test_a_frame_may_have_a_column_named_like_a_part_of_anndata():
 def test_dask_collections_are_computed_and_anything_else_stays_as_it_is():
     values = np.arange(5)
     for held in (da.from_array(values, chunks=2), dd.from_pandas(pd.DataFrame({"a": values}), npartitions=2)["a"]):
-        assert matrices.is_dask(held) and isinstance(matrices.dask_array(held), da.Array)
-        assert matrices.computed(held).tolist() == values.tolist() and isinstance(matrices.computed(held), np.ndarray)
+        assert boundary.is_dask(held) and isinstance(boundary.dask_array(held), da.Array)
+        assert boundary.computed(held).tolist() == values.tolist() and isinstance(boundary.computed(held), np.ndarray)
     for held in (None, values, [1, 2], pd.Series([1, 2])):
-        assert not matrices.is_dask(held) and matrices.computed(held) is held and matrices.dask_array(held) is held
+        assert not boundary.is_dask(held) and boundary.computed(held) is held and boundary.dask_array(held) is held
 
 
 V, Z = np.arange(12.0).reshape(6, 2), np.array([0, 1, 0, 1, 0, 1])
@@ -225,7 +225,7 @@ DOORS = {  # where rows, and what is beside them, come in
 def test_what_is_lazy_and_no_array_is_refused_at_the_door(name, later):
     """Of a delayed object any attribute is there, and gives another one."""
     later = OF_UNKNOWN_SHAPE[later]
-    assert not matrices.is_dask(later(V))
+    assert not boundary.is_dask(later(V))
     with pytest.raises(TypeError, match=rf"^{name} is a \w+ of Dask, .*from_delayed\({name}, shape=.*{name}.compute"):
         DOORS[name](later)
 

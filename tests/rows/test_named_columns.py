@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from zarr.storage import MemoryStore
 
-from streamnb.rows import sizes
-from streamnb.rows.named_columns import DaskColumns, NamedColumns, opened_columns
+from streamnb.rows import row_blocks
+from streamnb.rows.in_arrays import DaskColumns, NamedColumns, opened_columns
 
 LABELS, SCORES = np.arange(23) % 3, np.random.default_rng(0).random((23, 3))
 
@@ -55,9 +55,9 @@ def test_every_row_once_in_order(rows, data, step):
 
 
 def test_blocks_are_of_the_size_of_others(monkeypatch):
-    monkeypatch.setattr(sizes, "BLOCK_BYTES", 8 * 3 * 10)
+    monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 8 * 3 * 10)
     assert [block.n_rows for block in opened_columns({"a": LABELS, "b": SCORES}).blocks()] == [10, 10, 3]
-    monkeypatch.setattr(sizes, "BLOCK_ROWS", 20)
+    monkeypatch.setattr(row_blocks, "BLOCK_ROWS", 20)
     assert [block.n_rows for block in opened_columns({"a": LABELS}).blocks()] == [20, 3]
     assert [block.n_rows for block in opened_columns({"a": LABELS[:0]}).blocks()] == [0]  # one at least
 

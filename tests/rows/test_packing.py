@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from streamnb.rows.block import Block
-from streamnb.rows.packing import packed, unpacked
+from streamnb.rows.keeping import packed, unpacked
+from streamnb.rows.row_blocks import Block
 
 rng = np.random.default_rng(0)
 

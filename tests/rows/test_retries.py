@@ -15,7 +15,7 @@ from s3fs import S3FileSystem
 from zarr.storage import FsspecStore, ObjectStore, WrapperStore
 
 import streamnb as snb
-from streamnb.core import retries
+from streamnb.core import stored_files
 from streamnb.corpora import inputs
 from streamnb.rows.opening import opened
 from tests.support import corpora, object_store
@@ -62,7 +62,7 @@ def url(server, rows):
 def sound(server, monkeypatch):
     """No fault is left by another test, and nobody waits long."""
     server.faults()
-    monkeypatch.setattr(retries, "PAUSE", 0.01)
+    monkeypatch.setattr(stored_files, "PAUSE", 0.01)
 
 
 def plain(server, path, read_timeout=PATIENCE, read_only=True):
@@ -125,7 +125,8 @@ def test_what_keeps_failing_is_named_after_a_bounded_number_of_attempts(server, 
     with pytest.raises(snb.DataError, match=r"'indices' in .*chunk 0 cannot be read in 3 attempts"):
         snb.LinearNB("poisson").fit(store, "y")
     assert (
-        sum("indices" in r.getMessage() or "failed" in r.getMessage() for r in caplog.records) == retries.ATTEMPTS - 1
+        sum("indices" in r.getMessage() or "failed" in r.getMessage() for r in caplog.records)
+        == stored_files.ATTEMPTS - 1
     )
 
 
@@ -136,8 +137,8 @@ def test_a_store_that_is_too_slow_is_named(server, url):
 
 
 def test_slowness_now_and_then_does_no_harm(server, url, rows, monkeypatch):
-    monkeypatch.setattr(retries, "ATTEMPTS", 1000)  # the machine may be slow, too
-    monkeypatch.setattr(retries, "PAUSE", 0.0)
+    monkeypatch.setattr(stored_files, "ATTEMPTS", 1000)  # the machine may be slow, too
+    monkeypatch.setattr(stored_files, "PAUSE", 0.0)
     server.faults({"path": "data/c/0", "method": "GET", "times": 1, "seconds": PATIENCE})
     assert same(snb.LinearNB("poisson").fit(impatient(server), "y"), rows)
 

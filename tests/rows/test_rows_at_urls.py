@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
-from streamnb.core import remote, retries
+from streamnb.core import stored_files
 from streamnb.rows import files as rows_files
 from streamnb.rows.opening import opened
 from tests.support.web_server import serving
@@ -92,9 +92,9 @@ def memory(folder):
 @pytest.fixture(autouse=True)
 def in_ranges(monkeypatch):
     """No file is small, so that ranges are read; and nobody waits long."""
-    monkeypatch.setattr(remote, "SMALL", 0)
+    monkeypatch.setattr(stored_files, "SMALL", 0)
     monkeypatch.setattr(rows_files, "REMOTE_BYTES", 1 << 14)
-    monkeypatch.setattr(retries, "PAUSE", 0.0)
+    monkeypatch.setattr(stored_files, "PAUSE", 0.0)
 
 
 @pytest.mark.parametrize("name", WAYS)
@@ -178,7 +178,7 @@ def test_small_files_of_servers_without_ranges(folder, monkeypatch):
         url = web.put("t.parquet", (folder / "t.parquet").read_bytes())
         with pytest.raises(snb.DataError, match=r"t.parquet: the server gives whole files only, no ranges of bytes"):
             table(url)
-        monkeypatch.setattr(remote, "SMALL", 1 << 20)
+        monkeypatch.setattr(stored_files, "SMALL", 1 << 20)
         assert np.array_equal(table(url).coef_, table(folder / "t.parquet").coef_)
 
 

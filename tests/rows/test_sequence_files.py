@@ -8,7 +8,7 @@ import pytest
 
 from streamnb.core.messages import DataError
 from streamnb.rows import line_files
-from streamnb.rows.sequence_files import SequenceFiles, header_of
+from streamnb.rows.line_files import SequenceFiles, header_of
 from tests.support.read_rows import texts_of
 from tests.support.reference_kmers import fasta, fastq
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from streamnb.rows import sizes
+from streamnb.rows import row_blocks
 
 
 @pytest.mark.parametrize(("row_bytes", "n_rows"), [(0, 1 << 17), (8, 1 << 17), (6 << 10, 1 << 10), (7 << 20, 1)])
 def test_rows_of_a_block(row_bytes, n_rows):
-    assert sizes.rows_of_block(row_bytes) == n_rows
+    assert row_blocks.rows_of_block(row_bytes) == n_rows

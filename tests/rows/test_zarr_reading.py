@@ -14,7 +14,7 @@ from zarr.storage import LocalStore, MemoryStore, WrapperStore
 
 import streamnb as snb
 from streamnb.core.messages import DataError
-from streamnb.rows import opening, sizes
+from streamnb.rows import opening, row_blocks
 from streamnb.rows.zarr_reading import (
     AHEAD,
     BufferPool,
@@ -44,7 +44,7 @@ class LateFirst(WrapperStore):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(sizes, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 64)
 
 
 def reader_threads():

@@ -112,7 +112,7 @@ def test_a_saved_estimator_is_the_fitted_one(tmp_path):
 
 
 def test_threads_with_large_tables_leave_and_lose_nothing(monkeypatch):
-    monkeypatch.setattr("streamnb.passes.team.PRIVATE_TABLES_BYTES", 3 * 8 * 6)
+    monkeypatch.setattr("streamnb.passes.run.PRIVATE_TABLES_BYTES", 3 * 8 * 6)
     order = np.argsort(Y, kind="stable")
     chunks = [(X[order[a : a + 7]], Y[order[a : a + 7]]) for a in range(0, 400, 7)]
     stats = snb.scan(iter(chunks), n_threads=8)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import streamnb as snb
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.problem.families import as_family
 from streamnb.problem.mixed import FamilyDomain

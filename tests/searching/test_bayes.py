@@ -7,7 +7,7 @@ import pytest
 
 import streamnb as snb
 from streamnb.evaluation.scorers import as_scorer
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.rows.opening import opened
 from streamnb.searching.axes import checked, settings_of
 from streamnb.searching.bayes import settings_together

@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 
 import streamnb as snb
 from streamnb.evaluation.scorers import as_scorer
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.rows.opening import opened
 from streamnb.searching.candidates import fitted_other, group_of, named_models, others_of
 from streamnb.searching.encodings import Encoded, in_memory

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 import streamnb as snb
 from streamnb.evaluation.differences import Difference, of_decisions, of_means
-from streamnb.passes.report import Report
+from streamnb.passes.contract import Report
 from streamnb.searching.comparing_models import ModelComparison
 
 mpl.use("Agg")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import streamnb as snb
-from streamnb.passes.report import Report
+from streamnb.passes.contract import Report
 from streamnb.searching.comparison import OVERALL, Comparison
 from streamnb.selection.score_table import GridScores
 

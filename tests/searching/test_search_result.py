@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import streamnb as snb
-from streamnb.passes.report import Report
+from streamnb.passes.contract import Report
 from streamnb.searching.search_result import Judged, best_of
 
 mpl.use("Agg")

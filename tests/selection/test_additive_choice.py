@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from streamnb.encoding.terms import CodedFeatures
 from streamnb.evaluation.scorers import as_scorer
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.selection.additive_choice import ALL, AdditiveChooser, FoldStage
 from streamnb.selection.term_layers import AdditiveTerms
 from streamnb.stats.row_sample import SampledRows

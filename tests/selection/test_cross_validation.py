@@ -18,8 +18,8 @@ from streamnb.core import memory
 from streamnb.evaluation.scorers import SCORERS
 from streamnb.passes import checkpoint
 from streamnb.passes.checkpoint import Checkpoint
-from streamnb.passes.options import RunOptions
-from streamnb.rows import sizes
+from streamnb.passes.contract import RunOptions
+from streamnb.rows import row_blocks
 from streamnb.rows.opening import opened
 from streamnb.selection import cross_validation
 from streamnb.selection.folded_scan import ScannedFolds
@@ -133,7 +133,7 @@ def test_a_scoring_scan_that_was_broken_off_goes_on_to_the_same_bits(scoring, tm
         if len(written) == 2:
             raise BrokenOff
 
-    for module, name, value in ((checkpoint, "SECONDS", 0.0), (checkpoint, "SHARE", 0), (sizes, "BLOCK_ROWS", 7)):
+    for module, name, value in ((checkpoint, "SECONDS", 0.0), (checkpoint, "SHARE", 0), (row_blocks, "BLOCK_ROWS", 7)):
         monkeypatch.setattr(module, name, value)
     expected, *_ = scores()
     monkeypatch.setattr(Checkpoint, "add", add_and_break_off)

@@ -11,8 +11,7 @@ import streamnb as snb
 from streamnb.evaluation.scorers import SCORERS
 from streamnb.fits.fit import answered
 from streamnb.fits.passes import Pass
-from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
+from streamnb.passes.contract import Report, RunOptions
 from streamnb.passes.run import run
 from streamnb.problem.schemes import Joint
 from streamnb.rows.opening import opened

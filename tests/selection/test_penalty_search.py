@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import streamnb as snb
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.selection.penalty_search import ModelGroups, chosen, scores_by_read
 from streamnb.selection.score_table import GridScores
 from streamnb.training.fitting import DescentMethod

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import streamnb as snb
 from streamnb.models import on_demand
 from streamnb.problem.families import as_family
-from streamnb.problem.pull import Pull
+from streamnb.problem.penalties import Pull
 from streamnb.problem.schemes import as_scheme
 from streamnb.rows.boundary import as_chunk
 from streamnb.solving.cell_models import CellWeights, cell_model

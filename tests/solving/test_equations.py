@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamnb as snb
-from streamnb.problem.pull import Pull
+from streamnb.problem.penalties import Pull
 from streamnb.problem.sides import Sides
 from streamnb.solving.equations import Equations, Fitted
 

@@ -5,7 +5,7 @@ import pytest
 
 import streamnb as snb
 from streamnb.problem.families import as_family
-from streamnb.problem.pull import Pull
+from streamnb.problem.penalties import Pull
 from streamnb.problem.schemes import as_scheme
 from streamnb.solving.weight_problem import Problem
 from streamnb.stats.sparse_tables import SparseTable

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from streamnb.encoding.counters import CountedColumns, CountTask
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.opening import opened
 from streamnb.rows.splits import Folding

@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.rows.boundary import as_chunk
-from streamnb.rows.chunk import Entries
 from streamnb.rows.preparing import RowOptions
+from streamnb.rows.row_blocks import Entries
 from streamnb.stats import moment_sums
 from streamnb.stats.moment_sums import GrowingTable, MomentSums, may_add_both
 from streamnb.stats.moments import PLAIN_MOMENTS

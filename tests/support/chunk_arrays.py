@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.rows.chunk import frozen
+from streamnb.rows.row_blocks import frozen
 
 
 def stored(x, first=0, index=np.int32):

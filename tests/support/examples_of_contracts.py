@@ -31,27 +31,31 @@ from streamnb.fits.passes import JointRead, StatisticTask
 from streamnb.fits.statistic import Statistic, Tally
 from streamnb.models.linear import _HitsTask
 from streamnb.passes.contract import PassTask
-from streamnb.problem.families import _Shares
+from streamnb.problem.families import _Positive, _Shares
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import Auto
 from streamnb.problem.penalties import Penalty
-from streamnb.problem.positive import _Positive
 from streamnb.problem.schemes import Joint, MultiLabel
 from streamnb.problem.together import Together, _Complement
 from streamnb.rows.boundary import Domain
 from streamnb.rows.clipping import Clipping
-from streamnb.rows.derived_sources import FoldRows, NarrowSource, PreparedSource, TiledSource, WrappedSource
 from streamnb.rows.in_anndata import HDF5Matrix, HDF5Source
-from streamnb.rows.in_dask import DaskSource
-from streamnb.rows.in_memory import ArraySource, StreamSource
+from streamnb.rows.in_arrays import (
+    ArraySource,
+    DaskColumns,
+    DaskSource,
+    NamedColumns,
+    StreamSource,
+    ZarrCSRSource,
+    ZarrSource,
+    opened_columns,
+)
 from streamnb.rows.in_svmlight import SvmlightSource
-from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
 from streamnb.rows.keeping import Keeping, KeptPart, KeptSource
 from streamnb.rows.labels import open_columns
-from streamnb.rows.named_columns import DaskColumns, NamedColumns, opened_columns
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
-from streamnb.rows.source import RawSource, Source
+from streamnb.rows.source import FoldRows, NarrowSource, PreparedSource, RawSource, Source, TiledSource, WrappedSource
 from streamnb.rows.splits import Folding, as_folding
 from streamnb.rows.tables import NumberSource, TableSource
 from streamnb.rows.texts import TextSource

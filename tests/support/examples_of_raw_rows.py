@@ -10,8 +10,8 @@ import pandas as pd
 
 import streamnb as snb
 from streamnb.encoding.table_scan import TableCounts, TableScan
-from streamnb.rows.derived_sources import FoldRows
 from streamnb.rows.opening import opened
+from streamnb.rows.source import FoldRows
 from streamnb.rows.splits import Folding, fold_numbers
 from streamnb.rows.table_columns import LEVEL, MEASURE, ColumnPart
 from streamnb.rows.table_opening import open_tables

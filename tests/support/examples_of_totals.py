@@ -32,10 +32,10 @@ from streamnb.evaluation.tallies import (
     Spread,
 )
 from streamnb.fits.passes import TotalsOfRead
-from streamnb.passes.report import Report
-from streamnb.problem.pull import Pull
+from streamnb.passes.contract import Report
+from streamnb.problem.penalties import Pull
 from streamnb.problem.schemes import Joint, MultiLabel
-from streamnb.rows.chunk import DenseChunk
+from streamnb.rows.row_blocks import DenseChunk
 from streamnb.stats.row_means import RowMeans, WeightTable
 from streamnb.stats.row_sample import RowSample
 from streamnb.stats.value_counts import ValueCells, cells_of

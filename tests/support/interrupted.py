@@ -19,7 +19,7 @@ from zarr.storage import LocalStore, WrapperStore
 
 import streamnb as snb
 from streamnb.passes import checkpoint
-from streamnb.rows import sizes
+from streamnb.rows import row_blocks
 
 OPTIONS = {"folds": 3, "moments": ["sum", "sum_sq"]}
 SHARE = 0.7  # of the chunks: so much a process reads at most until it is killed
@@ -78,7 +78,7 @@ def killed(folder, after=np.inf, seconds=0.0):
 
 def main(folder, n_kills):
     checkpoint.SECONDS = checkpoint.SHARE = 0
-    sizes.BLOCK_BYTES, checkpoint.SAMPLES = 1 << 11, 2
+    row_blocks.BLOCK_BYTES, checkpoint.SAMPLES = 1 << 11, 2
     rows = np.random.default_rng(0).normal(size=(60, 2)).astype(np.float32)  # whose sums take pairs
     for X in (rows, sp.csr_array(rows)):
         snb.scan(X, ["ash", "birch", "cedar"] * 20, checkpoint=folder / "warm.snb", **OPTIONS)

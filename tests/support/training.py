@@ -2,7 +2,7 @@
 
 import streamnb as snb
 from streamnb.fits.fit import run_fit
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
 from streamnb.training import objectives

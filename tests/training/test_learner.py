@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.passes.checkpoint import checkpoint_folder
-from streamnb.passes.report import Report
+from streamnb.passes.contract import Report
 from streamnb.rows.opening import opened
 from streamnb.training.data import TrainingRows
 from streamnb.training.fitting import DescentMethod

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits
 
 import streamnb as snb
-from streamnb.passes.options import RunOptions
+from streamnb.passes.contract import RunOptions
 from streamnb.rows.opening import opened
 from streamnb.training.coordinates import CentredFeatures
 from streamnb.training.data import TrainingRows

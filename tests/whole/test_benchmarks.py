@@ -38,7 +38,7 @@ from benchmarks.timed import (
     bench_start,
     bench_stores,
 )
-from streamnb.rows import sizes
+from streamnb.rows import row_blocks
 
 MODULES = bench_models, bench_products, bench_reads, bench_scan, bench_sources, bench_start, bench_stores
 KINDS = "time_", "peakmem_", "track_"
@@ -106,7 +106,7 @@ def test_growth_is_measured_and_drawn(tmp_path):
 @pytest.mark.cluster
 @pytest.mark.process
 def test_scaling_is_measured(monkeypatch, capsys):
-    monkeypatch.setattr(sizes, "SEGMENT_BYTES", sizes.SEGMENT_BYTES)  # which it changes
+    monkeypatch.setattr(row_blocks, "SEGMENT_BYTES", row_blocks.SEGMENT_BYTES)  # which it changes
     scaling.main(quick=True)
     shown = capsys.readouterr().out
     assert "40,000 rows" in shown and "core-seconds per nonzero" in shown

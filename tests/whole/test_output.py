@@ -17,7 +17,7 @@ import zarr
 from sklearn.datasets import load_digits
 
 import streamnb as snb
-from streamnb.passes.report import Report
+from streamnb.passes.contract import Report
 
 X, y = load_digits(return_X_y=True)
 X, y = X[:600], y[:600]

@@ -1,17 +1,30 @@
-"""Files at URLs, through fsspec: read in ranges of bytes or written whole; requests that fail are tried again."""
+"""Files here and at URLs, through fsspec: read in ranges of bytes, and written whole or not at all.
+
+Requests that fail for a while are tried again. A process that is killed leaves only hidden files beside those that it
+writes, which the next write ignores or removes.
+"""
 
 import io
+import logging
 import os
+import re
+import shutil
+import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, NamedTuple, TypeVar
 
-from streamnb.core import retries
 from streamnb.core.messages import DataError, unsigned
 
 T = TypeVar("T")
+ATTEMPTS = 3  # in addition to those of the store's own client
+PAUSE = 0.5  # seconds before the second attempt; doubled before each further one
+FINAL = FileNotFoundError, PermissionError  # a retry would fail in the same way
+_log = logging.getLogger("streamnb")
 SMALL = 1 << 20  # bytes of a file that is fetched by one request
 HERE = "file", "local", "memory"  # protocols of this machine, where no second attempt helps
 WEB = "http", "https"
@@ -23,6 +36,19 @@ PACKAGES = {
     **dict.fromkeys(("az", "abfs", "abfss"), "adlfs"),
 }
 VERSIONS = "ETag", "etag", "e_tag", "md5Hash", "LastModified", "Last-Modified", "last_modified", "mtime", "created"
+
+
+def retried(action: Callable[[], T], what: Any, attempts: int, final: Any = FINAL) -> T:
+    """Retry an action with growing pauses, up to `attempts` times; errors of type `final` are raised at once."""
+    for attempt in range(1, attempts):
+        try:
+            return action()
+        except final:
+            raise
+        except Exception as error:  # clients of object stores and clusters raise errors of any type
+            _log.warning("%s: attempt %d of %d failed: %s", what, attempt, attempts, unsigned(repr(error)))
+            time.sleep(PAUSE * 2 ** (attempt - 1))
+    return action()
 
 
 class StoredFile(NamedTuple):
@@ -54,11 +80,11 @@ def file_system(url: str) -> tuple[Any, str]:
 
 def asked(request: Callable[[], T], url: str, doing: str = "read") -> T:
     """The answer to a request, which is made again if it fails."""
-    attempts = 1 if url.partition("://")[0] in HERE else retries.ATTEMPTS
-    final = *retries.FINAL, NotADirectoryError, DataError
+    attempts = 1 if url.partition("://")[0] in HERE else ATTEMPTS
+    final = *FINAL, NotADirectoryError, DataError
     place = unsigned(url)
     try:
-        return retries.retried(partial(_answer, request), place, attempts, final)
+        return retried(partial(_answer, request), place, attempts, final)
     except (FileNotFoundError, NotADirectoryError) as error:
         what = "there is no such file" if doing == "read" else f"cannot be {doing}"
         raise FileNotFoundError(f"{place}: {what} ({unsigned(str(error.__cause__ or error))})") from error
@@ -232,3 +258,92 @@ def uploading(url: str) -> Iterator[IO[bytes]]:
         with open(path, "w+b") as file:
             yield file
         asked(partial(files.put_file, path, name), url, "written")
+
+
+@contextmanager
+def replacing(path: Path | str) -> Iterator[IO[bytes]]:
+    """Open a new file beside `path`, which replaces it once it is written and synced to disk; a str is a URL."""
+    if isinstance(path, str):
+        with uploading(path) as new:
+            yield new
+        return
+    unfinished = _beside(path, "unfinished")
+    try:
+        with open(unfinished, "w+b") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, path)
+        _sync_folder(path.parent)
+    except OSError as error:  # a full disk does not say which file
+        raise OSError(error.errno, f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        with suppress(OSError):
+            unfinished.unlink()
+
+
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """Yield the path of a new folder beside `path`, which replaces it once it is complete.
+
+    No system call exchanges two folders on every platform, so the old one has another name for a moment. If an error
+    ends that moment, the old folder is put back; if the process ends in it, `put_back` does that.
+    """
+    put_back(path)
+    path = path.resolve()
+    new = _beside(path, "unfinished")
+    try:
+        yield new
+        if path.exists():
+            path.rename(_beside(path, "replaced"))
+        new.rename(path)
+        _sync_folder(path.parent)
+    finally:
+        put_back(path)
+        _remove(new)
+
+
+def put_back(path: Path) -> None:
+    """Restore a folder that was being replaced when a process ended; remove the old one if the new one is in place."""
+    path = path.resolve()
+    for old in _left(path, "replaced"):
+        if not path.exists():
+            old.rename(path)
+        else:
+            _remove(old)
+
+
+def remove_unfinished(path: Path) -> None:
+    """Remove unfinished files of processes that were killed while they wrote this file."""
+    for left in _left(path, "unfinished"):
+        left.unlink(missing_ok=True)
+
+
+def _beside(path: Path, state: str) -> Path:
+    """A hidden path beside `path` that no other thread uses."""
+    return path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.{state}")
+
+
+def _left(path: Path, state: str) -> list[Path]:
+    """Paths that `_beside` has made for this path; longer names with the same start belong to other paths."""
+    name = re.compile(rf"\.{re.escape(path.name)}\.\d+\.\d+\.{state}")
+    return sorted(found for found in path.parent.glob(f".*.{state}") if name.fullmatch(found.name))
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a folder, as far as that is possible."""
+    with suppress(OSError):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Sync a folder, so that the new name survives a crash, where the system supports it."""
+    with suppress(OSError):
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
