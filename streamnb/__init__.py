@@ -79,7 +79,7 @@ _HOMES = {
     "evaluate": "evaluation.evaluating",
     "balancing_shift": "models.decision_rule",
     "compare": "searching.comparing",
-    "Comparison": "searching.comparison",
+    "Comparison": "searching.comparing",
     "compare_models": "searching.comparing_models",
     "ModelComparison": "searching.comparing_models",
     "AdditiveClassifier": "estimators.additive",

@@ -148,7 +148,8 @@ def bayes_on_grid(
     found: list[Judged] = []
     while isinstance(asked := (yield found), ToJudge):
         if not done:
-            _fit_quietly(model, rows, judging, options)
+            with messages.without(ENDS):  # that matter only to the best candidate
+                model.fit(*rows.given, groups=judging.groups, **options.fit_options)
             group.report = model.report_ + model.scoring_report_
         done |= {*asked.folds}
         scores, _ = judged_grid(model)
@@ -167,7 +168,8 @@ def additive_model(
         if not done:
             if asked.most_reads is not None:
                 model.set_params(max_passes=asked.most_reads)
-            _fit_quietly(model, rows, judging, options)
+            with messages.without(ENDS):  # that matter only to the best candidate
+                model.fit(*rows.given, groups=judging.groups, **options.fit_options)
             group.report = model.report_
         done |= {*asked.folds}
         folds = sorted(done)
@@ -181,11 +183,6 @@ def additive_model(
 
 def _reads_of_additive(model: AdditiveClassifier, most_reads: int | None) -> tuple[int, int]:
     return READS_TO_CODE, model.max_passes if most_reads is None else min(most_reads, model.max_passes)
-
-
-def _fit_quietly(model: Any, rows: Encoded, judging: Judging, options: RunOptions) -> None:
-    with messages.without(ENDS):  # that matter only to the best candidate
-        model.fit(*rows.given, groups=judging.groups, **options.fit_options)
 
 
 # ---- models that are fitted anew without each fold -------------------------------------------------------------------

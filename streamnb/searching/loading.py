@@ -20,7 +20,7 @@ from streamnb.estimators import (
 )
 from streamnb.problem import mixed, together
 from streamnb.regression import chosen, penalised
-from streamnb.searching import comparison, search_result
+from streamnb.searching import comparing, search_result
 from streamnb.sharing import rounds, schema
 
 REGISTERED = (
@@ -29,7 +29,7 @@ REGISTERED = (
     text,
     sequences,
     search_result,
-    comparison,
+    comparing,
     together,
     mixed,
     chosen,

@@ -155,22 +155,30 @@ def _judged(
                 break
             if number == 0:
                 _begin(group, budget, bool(judged))
-            deadline = budget.deadline(len(rounds) - number, len(waiting) - place + last)
-            names = [name for name in alive if group_of[name] is group]
-            _judge(group, ToJudge(names, folds, most_reads, deadline), judging.scorings[0], judged)
+            names, found = [name for name in alive if group_of[name] is group], list[Judged]()
+            if not group.left_out.keys() >= {*names}:
+                deadline = budget.deadline(len(rounds) - number, len(waiting) - place + last)
+                found = group.advance(ToJudge(names, folds, most_reads, deadline))
+            for one in found:
+                if np.isnan(one.mean(judging.scorings[0])):
+                    group.left_out[one.name] = f"it has no {judging.scorings[0]} in any fold"
+                else:
+                    judged[one.name] = replace(one, seconds=group.seconds)
+            for name in group.left_out:
+                judged.pop(name, None)
             if last:
                 _release_others(waiting[: place + 1], judged.values(), judging.scorings)
-        found = [judged[name] for name in alive if name in judged]
-        found.sort(key=lambda one: goodness(one, judging.scorings), reverse=True)
+        ranked = [judged[name] for name in alive if name in judged]
+        ranked.sort(key=lambda one: goodness(one, judging.scorings), reverse=True)
         if budget.given == AUTO and not last:
-            found = promising(found, judging)
-            if len(found) == 1:
+            ranked = promising(ranked, judging)
+            if len(ranked) == 1:
                 _release_others(waiting, judged.values(), judging.scorings)
                 break
         each = (budget.spent - began) / len(folds)
         if not budget.lasts(each * (judging.n_folds - folds.stop + 1)):  # for remaining folds and the fit
-            found = found[: -(-len(found) // KEPT)]
-        alive = [one.name for one in found]
+            ranked = ranked[: -(-len(ranked) // KEPT)]
+        alive = [one.name for one in ranked]
     return judged
 
 
@@ -182,18 +190,6 @@ def _begin(group: CandidateGroup, budget: Budget, any_judged: bool) -> None:
             f"budget={budget.given!r} is too small for one candidate: {group.title} took {budget.spent - began:.2g} s "
             "for the first read of the rows alone, and further ones judge it"
         )
-
-
-def _judge(group: CandidateGroup, asked: ToJudge, scoring: str, judged: dict[str, Judged]) -> None:
-    """Judge candidates of a group on further folds; keep their results in `judged`."""
-    found = [] if group.left_out.keys() >= {*asked.names} else group.advance(asked)
-    for one in found:
-        if np.isnan(one.mean(scoring)):
-            group.left_out[one.name] = f"it has no {scoring} in any fold"
-        else:
-            judged[one.name] = replace(one, seconds=group.seconds)
-    for name in group.left_out:
-        judged.pop(name, None)
 
 
 def promising(ranked: Sequence[Judged], judging: Judging) -> list[Judged]:

@@ -5,7 +5,7 @@ import pytest
 
 import streamnb as snb
 from streamnb.passes.contract import Report
-from streamnb.searching.comparison import OVERALL, Comparison
+from streamnb.searching.comparing import OVERALL, Comparison
 from streamnb.selection.score_table import GridScores
 
 CLASSES = np.array(["<a>", "b"])
