@@ -84,12 +84,13 @@ def answered(
     if whole and isinstance(first.statistic, PassTask):
         total, report = run(first.statistic, rows, options)
         return [total], np.array([report.rows]), report
+    kinds = set()
     for each in passes:
+        kinds.add(None if each.fold is None else getattr(each.statistic, "fused", None))
         if each.fold is not None and folding is None:
             raise ValueError("passes name folds, and the rows have none; give folds=")
         if each.fold is not None and folding is not None and not 0 <= each.fold < folding.n_splits:
             raise ValueError(f"a pass names fold {each.fold}, and there are {folding.n_splits}, numbered from 0")
-    kinds = {None if each.fold is None else getattr(each.statistic, "fused", None) for each in passes}
     kind = kinds.pop() if len(kinds) == 1 else None
     read = (kind or JointRead)(tuple(passes), folding, title)
     total, report = run(read, rows, options)
@@ -133,7 +134,7 @@ def together(fits: "Iterable[Fit[T]]", n_threads: int = 1) -> "Fit[list[T]]":
     [6.0, 14.0]
     """
     running = list(fits)
-    results: dict[int, T] = {}
+    results: list[Any] = [None] * len(running)
     asked: dict[int, Sequence[Pass]] = {}
     totals: dict[int, Any] = dict.fromkeys(range(len(running)))
 
@@ -154,9 +155,10 @@ def together(fits: "Iterable[Fit[T]]", n_threads: int = 1) -> "Fit[list[T]]":
                 totals[number] = []
         if asked and not totals:
             found = iter((yield list(chain.from_iterable(asked.values()))))
-            totals = {number: list(islice(found, len(passes))) for number, passes in asked.items()}
+            for number, passes in asked.items():
+                totals[number] = list(islice(found, len(passes)))
             asked = {}
-    return [results[number] for number in sorted(results)]
+    return results
 
 
 def of_fold(fit: "Fit[T]", fold: int) -> "Fit[T]":

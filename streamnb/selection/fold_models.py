@@ -72,16 +72,14 @@ class HeldOut:
         """Add rows with their scores by all models, (n_rows, R, n_models)."""
         evaluation.add(self.scheme, scores * self.factor, self.judge.labels(y, 0), weight)
 
-    def results(self, evaluation: Any, n_models: int) -> list[list[tuple[float, Any, Any]]]:
+    def results(self, evaluation: Any, n_models: int) -> list[tuple[tuple[float, Any, Any], ...]]:
         """For each model (value, (K,) or None, error or None) by each scorer."""
-        points = points_of(evaluation, n_models)
-        found: list[list[tuple[float, Any, Any]]] = [[] for _ in points]
+        points, found, none = points_of(evaluation, n_models), [], [None] * n_models
         for one in self.scorer.each:
             values, per_class, errors = scored(replace(one, others=()), evaluation, points)
-            for i, scores in enumerate(found):
-                of_classes, error = (None if part is None else part[i] for part in (per_class, errors))
-                scores.append((float(np.round(values[i], DIGITS)), of_classes, error))
-        return found
+            per_class, errors = none if per_class is None else per_class, none if errors is None else errors
+            found.append(zip(np.round(values, DIGITS).tolist(), per_class, errors, strict=True))
+        return list(zip(*found, strict=True))
 
     def about(self) -> dict[str, str]:
         """As of a task, with weights compared by a digest."""
@@ -110,7 +108,7 @@ class FoldModel:
 
     fold: int
     point: int
-    scores: list[list[tuple[float, Any, Any]]] = field(default_factory=list)
+    scores: list[tuple[tuple[float, Any, Any], ...]] = field(default_factory=list)
     used: list[np.ndarray] = field(default_factory=list)
     reached: list[int] = field(default_factory=list)
     objectives: list[float] = field(default_factory=list)
@@ -157,13 +155,13 @@ class FoldModel:
 
 def title_of(number: int, passes: Sequence[Pass], models: Sequence[FoldModel], scorer: Scorer) -> str:
     """The title of the progress bar, with the mean score and objective of the best point so far."""
-    active = [model for model in models if not model.ended]
-    title = f"read {number} of {len(active)} models"
-    known: dict[int, list[tuple[float, float]]] = {}
-    for model in active:
-        if model.reached and model.scores:
+    n_active, known = 0, dict[int, list[tuple[float, float]]]()
+    for model in models:
+        n_active += not model.ended
+        if model.reached and model.scores and not model.ended:
             score = model.scores[model.after(number - 1)][0][0]
             known.setdefault(model.point, []).append((score, model.objectives[-1]))
+    title = f"read {number} of {n_active} models"
     if not known:
         return title
     score, objective = max((np.mean(of_point, axis=0) for of_point in known.values()), key=lambda pair: pair[0])

@@ -1,6 +1,5 @@
 """Reads the rows once for the loss and its gradient, in sums that merge."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -245,34 +244,29 @@ class SharedRead(PassTask):
     most_bytes = 1 << 62  # each thread has tables for all models; their memory was checked before
 
     @cached_property
-    def reads(self) -> list[Pass]:
-        """The passes that leave out a fold."""
-        return [each for each in self.passes if each.inside is None]
-
-    @cached_property
-    def judged(self) -> dict[Any, list[Any]]:
-        """What is judged on the rows of each fold."""
-        found = defaultdict(list)
+    def by_fold(self) -> dict[int | None, tuple[list[ReadTask], list[Any]]]:
+        """The reads that leave out each fold, and what is judged on its rows."""
+        found: dict[int | None, tuple[list[ReadTask], list[Any]]] = {}
         for each in self.passes:
-            found[each.inside].append(each.statistic)
-        found.pop(None, None)
-        return dict(found)
+            reads, judged = found.setdefault(each.fold, ([], []))
+            (reads if each.inside is None else judged).append(each.statistic)
+        return found
 
     @cached_property
-    def templates(self) -> list[tuple[ReadTask, list[int]]]:
+    def templates(self) -> list[tuple[ReadTask, list[Any]]]:
         """Reads that define how rows are prepared, each with the folds that it serves."""
-        tasks = {fold: held[0].task for fold, held in self.judged.items()}
-        tasks |= {each.without: each.statistic for each in self.reads}
-        folds = sorted(tasks)
+        tasks = {fold: reads[0] if reads else judged[0].task for fold, (reads, judged) in self.by_fold.items()}
         if prepared_alike(list(tasks.values())):
-            return [(tasks[folds[0]], folds)]
-        return [(tasks[fold], [fold]) for fold in folds]
+            return [(next(iter(tasks.values())), list(tasks))]
+        return [(task, [fold]) for fold, task in tasks.items()]
 
     def partial(self) -> TotalsOfRead:
-        """The sums of each read, then an evaluation for each fold with weights to judge."""
-        sums = [each.statistic.partial() for each in self.reads]
-        judged = [held[0].evaluation(len(held)) for held in self.judged.values()]
-        return TotalsOfRead([sums, judged], np.zeros(self.folding.n_splits, np.int64))
+        """For each fold, the sums of its reads, then an evaluation of the weights to judge, if there are any."""
+        parts = []
+        for reads, judged in self.by_fold.values():
+            of_fold: list[Any] = [task.partial() for task in reads]
+            parts.append([*of_fold, judged[0].evaluation(len(judged))] if judged else of_fold)
+        return TotalsOfRead(parts, np.zeros(self.folding.n_splits, np.int64))
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
         return Wants(block_bytes=min(len(self.passes) * self.templates[0][0].weights.nbytes, BLOCK_BYTES))
@@ -281,39 +275,39 @@ class SharedRead(PassTask):
         """Add one block of rows."""
         splits = self.folding.splits(block.first_row, block.n_rows, block.split)
         partial.rows[:] += np.bincount(splits.reshape(-1), minlength=self.folding.n_splits)
-        sums, judged = partial.parts
-        evaluations = dict(zip(self.judged, judged, strict=True))
+        parts = dict(zip(self.by_fold, partial.parts, strict=True))
         for template, folds in self.templates:
             for rows in template.batches(block, shared=len(self.passes) > 2):
                 for fold in folds:
                     own = np.flatnonzero(splits[fold // self.folding.n_folds, rows.where] == fold)
-                    self._add_batch(sums, evaluations.get(fold), rows, fold, own)
+                    self._add_batch(parts[fold], rows, fold, own)
 
-    def _add_batch(self, sums: list[ReadSums], evaluation: Any, rows: RowBatch, fold: int, own: np.ndarray) -> None:
+    def _add_batch(self, part: list[Any], rows: RowBatch, fold: int, own: np.ndarray) -> None:
         """Add a batch of rows, of which the `own` ones are in the fold, to the sums without it and its evaluation."""
-        weight, judged, known = rows.weight.copy(), self.judged.get(fold, ()), {}
+        reads, judged = self.by_fold[fold]
+        weight, known = rows.weight.copy(), dict[int, Any]()
         weight[own] = 0.0
-        others, to_judge = replace(rows, weight=weight), {id(held.weights) for held in judged}
-        for each, of_task in zip(self.reads, sums, strict=True):
-            if each.without == fold:
-                scores, weights = each.statistic.add_rows(of_task, others), id(each.statistic.weights)
-                if weights in to_judge:
-                    known[weights] = scores[own]
+        others = replace(rows, weight=weight)
+        for held in judged:
+            known[id(held.weights)] = None
+        for task, sums in zip(reads, part, strict=False):
+            scores = task.add_rows(sums, others)
+            if id(task.weights) in known:
+                known[id(task.weights)] = scores[own]
         if judged and own.size:
-            chunk = rows.chunk.picked(own)
+            chunk, found = rows.chunk.picked(own), []
             for held in judged:
-                if id(held.weights) not in known:
-                    known[id(held.weights)] = judged_scores(chunk, held.weights)
-            scores = np.stack([known[id(held.weights)] for held in judged], axis=2)
-            judged[0].add(evaluation, scores, rows.y[own], rows.weight[own])
+                scores = known[id(held.weights)]
+                found.append(judged_scores(chunk, held.weights) if scores is None else scores)
+            judged[0].add(part[-1], np.stack(found, axis=2), rows.y[own], rows.weight[own])
 
     def answers(self, total: TotalsOfRead, report: Report) -> list[Any]:
         """The result of each pass, from the totals of the read."""
-        sums, judged = total.parts
-        found: dict[Any, Any] = {None: iter(sums)}
-        for (fold, held), evaluation in zip(self.judged.items(), judged, strict=True):
-            found[fold] = iter(held[0].results(evaluation, len(held)))
-        return [next(found[each.inside]) for each in self.passes]
+        found = {}
+        for (fold, (_, judged)), part in zip(self.by_fold.items(), total.parts, strict=True):
+            results = judged[0].results(part[-1], len(judged)) if judged else []
+            found[fold] = iter(part), iter(results)
+        return [next(found[each.fold][each.inside is not None]) for each in self.passes]
 
     def about(self) -> dict[str, str]:
         """As for any task, with models compared by a digest."""
