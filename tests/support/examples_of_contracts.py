@@ -75,7 +75,6 @@ from streamnb.stats.row_sample import SampleTask
 from streamnb.stats.second_moments import Products
 from streamnb.training.cutting_planes import CrammerSinger
 from streamnb.training.objectives import LeastSquares, Logistic, Softmax, SquaredHinge
-from streamnb.training.products import ProductScan
 from streamnb.training.reading import ReadTask, SharedRead
 from tests.support.examples_of_comparisons import BESIDE, COMPARING
 from tests.support.examples_of_problems import every
@@ -306,7 +305,6 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         labels=lambda: Pass(SampleTask(np.arange(SETS.shape[1]), Folding(3), 7), opened(sp.csr_array(COUNTS), SETS)),
     ),
     PairScan: every(lambda: Pass(PAIRS, opened(sp.csr_array(COUNTS), Y, WEIGHT))),
-    ProductScan: every(lambda: Pass(ProductScan(), opened(COUNTS, Y, WEIGHT))),
     ReadTask: every(
         lambda: reading(Softmax()),
         csr=lambda: reading(Logistic(), sp.csr_array(COUNTS), class_weight=np.array([1.0, 0.3, 2.0])),
