@@ -73,8 +73,10 @@ from streamnb.plotting import TreeDisplay as TreeDisplay
 from streamnb.problem.families import Bernoulli as Bernoulli
 from streamnb.problem.families import Binomial as Binomial
 from streamnb.problem.families import ChiSquared as ChiSquared
+from streamnb.problem.families import Gamma as Gamma
 from streamnb.problem.families import Gaussian as Gaussian
 from streamnb.problem.families import Geometric as Geometric
+from streamnb.problem.families import InverseGaussian as InverseGaussian
 from streamnb.problem.families import Laplace as Laplace
 from streamnb.problem.families import NegativeBinomial as NegativeBinomial
 from streamnb.problem.families import Poisson as Poisson
@@ -88,13 +90,11 @@ from streamnb.problem.penalties import Custom as Custom
 from streamnb.problem.penalties import Decorrelation as Decorrelation
 from streamnb.problem.penalties import Separable as Separable
 from streamnb.problem.penalties import TopK as TopK
-from streamnb.problem.positive import Gamma as Gamma
-from streamnb.problem.positive import InverseGaussian as InverseGaussian
 from streamnb.problem.priors import BetaPrior as BetaPrior
 from streamnb.problem.priors import DirichletPrior as DirichletPrior
 from streamnb.problem.priors import GammaPrior as GammaPrior
 from streamnb.problem.priors import NormalInverseGamma as NormalInverseGamma
-from streamnb.problem.references import UNLABELLED as UNLABELLED
+from streamnb.problem.sides import UNLABELLED as UNLABELLED
 from streamnb.problem.together import Beta as Beta
 from streamnb.problem.together import Dirichlet as Dirichlet
 from streamnb.regression.chosen import ElasticNetCV as ElasticNetCV
@@ -113,10 +113,10 @@ from streamnb.scanning.class_scan import scan as scan
 from streamnb.scanning.planning import plan as plan
 from streamnb.scanning.user_tasks import accumulate as accumulate
 from streamnb.scanning.user_tasks import drive as drive
+from streamnb.searching.comparing import Comparison as Comparison
 from streamnb.searching.comparing import compare as compare
 from streamnb.searching.comparing_models import ModelComparison as ModelComparison
 from streamnb.searching.comparing_models import compare_models as compare_models
-from streamnb.searching.comparison import Comparison as Comparison
 from streamnb.searching.search_result import Search as Search
 from streamnb.searching.searching import search as search
 from streamnb.searching.warming import warm as warm
