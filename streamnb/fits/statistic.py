@@ -117,15 +117,23 @@ def _total_of(empty: Any, kept: Any) -> Any:
 
 
 def bytes_of(value: Any) -> int:
-    """Bytes of arrays and of all that lists, dicts and objects hold; 8 of anything else."""
-    if isinstance(value, type):
-        return 8
-    if hasattr(value, "nbytes"):
-        return int(value.nbytes)
-    if isinstance(value, list | tuple):
-        return sum(map(bytes_of, value))
-    parts = value if isinstance(value, dict) else getattr(value, "__dict__", None)
-    return 8 if parts is None else sum(map(bytes_of, parts.values()))
+    """Bytes of arrays and of all that lists, dicts and objects hold, each counted once; 8 of anything else."""
+    left, seen, n_bytes = [value], set(), 0
+    while left:
+        each = left.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        parts = each if isinstance(each, dict) else getattr(each, "__dict__", None)
+        if isinstance(each, list | tuple):
+            left.extend(each)
+        elif hasattr(each, "nbytes") and not isinstance(each, type):
+            n_bytes += int(each.nbytes)
+        elif parts is None or isinstance(each, type):
+            n_bytes += 8
+        else:
+            left.extend(parts.values())
+    return n_bytes
 
 
 def merges_of(cls: type) -> dict[str, Callable[[Any, Any], Any]]:
