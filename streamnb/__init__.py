@@ -61,7 +61,7 @@ _HOMES = {
     "UNLABELLED": "problem.sides",
     "solve": "solving.solving",
     "fold_likelihood": "selection.fold_likelihood",
-    "tau_for": "solving.taus",
+    "tau_for": "solving.l1_grid",
     "rank_features": "selection.features",
     "sample_rows": "selection.class_sample",
     "ReliefF": "selection.sampled_searches",

@@ -133,8 +133,8 @@ from streamnb.selection.wrappers import ForwardSelection as ForwardSelection
 from streamnb.selection.wrappers import IncrementalSelection as IncrementalSelection
 from streamnb.sharing.schema import Schema as Schema
 from streamnb.sharing.schema import schema as schema
+from streamnb.solving.l1_grid import tau_for as tau_for
 from streamnb.solving.solving import solve as solve
-from streamnb.solving.taus import tau_for as tau_for
 from streamnb.solving.weight_paths import WeightPath as WeightPath
 from streamnb.stats.class_stats import ClassStats as ClassStats
 

@@ -17,8 +17,8 @@ from streamnb.core.memory import check_memory_limit
 from streamnb.core.messages import listed
 from streamnb.core.stored_files import is_url, relative
 from streamnb.core.threads import check_n_threads, n_cores
-from streamnb.encoding.copies import OfCopies
 from streamnb.encoding.encoding import Encoding
+from streamnb.encoding.learning import OfCopies
 from streamnb.encoding.ngrams import KINDS, NGrams, TokenCounts, TokenScan, check_n_features, named, names_of_hashed
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run

@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from streamnb.core import arguments, messages, persistence, row_checks
 from streamnb.core.arguments import Bytes, PerRow, Rows
-from streamnb.encoding import pseudo_counts
+from streamnb.encoding import counters
 from streamnb.encoding.category_columns import warn_of_distinct
 from streamnb.encoding.counters import Codes, CountedColumns, Counters, CountTask
 from streamnb.encoding.opening import opened_as_categories
@@ -28,7 +28,7 @@ from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import with_folds
 from streamnb.stats.category_counts import CategoryCounts
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.moments import check_moments
+from streamnb.stats.moment_sums import check_moments
 
 OOF = ("folds", "loo")
 MOST_BITS = 40  # of buckets
@@ -322,10 +322,10 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
             rises = edges.ndim == 1 and edges.size and edges.dtype.kind in "iuf" and np.isfinite(edges).all()
             if not rises or (np.diff(edges) <= 0).any():
                 raise ValueError(f"thresholds={self.thresholds!r} should be finite numbers that rise")
-        pseudo_counts.check(self.c, above_zero=bool(self.log_odds))
+        counters.check(self.c, above_zero=bool(self.log_odds))
 
     def _codes(self, classes: np.ndarray) -> Codes:
-        priors = [pseudo_counts.of_classes(c, classes) for c in pseudo_counts.several(self.c)]
+        priors = [counters.of_classes(c, classes) for c in counters.several(self.c)]
         return Codes(priors, bool(self.raw), bool(self.log_odds), self.thresholds is not None)
 
     def _columns(self, n_features: int | None) -> CountedColumns:
@@ -364,7 +364,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         persistence.save(path, self)
 
     def _to_state(self) -> dict[str, Any]:
-        params = {**self.get_params(), "c": pseudo_counts._to_state(self.c)}
+        params = {**self.get_params(), "c": counters._to_state(self.c)}
         del params["folds"]  # the split of rows is saved with the counts
         names = getattr(self, "feature_names_in_", None)
         return {"params": params, "counts": self.counts_, "columns": self._counters.columns, "names": names}
@@ -376,7 +376,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         of_types = isinstance(counts, CategoryCounts) and isinstance(columns, CountedColumns)
         if not of_types or counts.sums.folding is None:
             raise ValueError("counters lack the counts of their folds")
-        params = {**state["params"], "c": pseudo_counts._from_state(state["params"]["c"]), "folds": counts.sums.n_folds}
+        params = {**state["params"], "c": counters._from_state(state["params"]["c"]), "folds": counts.sums.n_folds}
         self = cls(**params)
         self._check_params()
         self._remember(counts, columns)

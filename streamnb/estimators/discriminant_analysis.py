@@ -21,8 +21,8 @@ from streamnb.models.quadratic import CovarianceModel
 from streamnb.problem.schemes import Joint, as_scheme
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan
-from streamnb.solving import ledoit_wolf
-from streamnb.solving.covariances import Covariances
+from streamnb.solving import normal_models
+from streamnb.solving.normal_models import Covariances
 from streamnb.stats.second_moments import Products
 
 
@@ -88,7 +88,7 @@ class DiscriminantAnalysis(IncrementalClassifier):
 
     def _shrunk(self, covariances: np.ndarray, together: bool = False) -> np.ndarray:
         """Covariances of the classes, or of all rows `together`, shrunk towards multiples of the identity."""
-        return ledoit_wolf.shrunk(self._weighted, covariances, self.shrinkage, together)
+        return normal_models.shrunk(self._weighted, covariances, self.shrinkage, together)
 
 
 @persistence.register

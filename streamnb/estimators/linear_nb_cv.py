@@ -33,7 +33,7 @@ from streamnb.selection.cross_validation import cross_validated, of_columns_outs
 from streamnb.selection.folded_scan import ScannedFolds, scan_maps
 from streamnb.selection.out_of_fold import LEAST_FOLDS, calibrated_out_of_fold, check_calibration, check_enough_classes
 from streamnb.selection.score_table import RULES, GridScores, check_choice, check_rule
-from streamnb.solving.own_variances import is_own
+from streamnb.solving.normal_models import is_own
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.row_sample import SampledRows, sample_size

@@ -28,8 +28,8 @@ from streamnb.estimators.preparation import (
 from streamnb.passes.contract import Report, RunOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import run_scan, with_batches
-from streamnb.stats.matching import widened
-from streamnb.stats.moments import check_moments
+from streamnb.stats.grouping import widened
+from streamnb.stats.moment_sums import check_moments
 
 _FITTED = "stats_", "report_", "decay_", "class_weight_", "forgotten_", *OF_ROWS
 

@@ -28,7 +28,7 @@ from streamnb.rows.preparing import LearnedStep, RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan
 from streamnb.solving import trees
-from streamnb.solving.tree_weights import EVIDENCE, TreeCounts, pull_of, tree_model
+from streamnb.solving.trees import EVIDENCE, TreeCounts, pull_of, tree_model
 
 FAMILIES = "bernoulli", "categorical"
 NO_ROWS = "at 0 a level without rows has log probability -inf"

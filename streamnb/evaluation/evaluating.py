@@ -32,7 +32,7 @@ from streamnb.passes.run import run
 from streamnb.rows.in_arrays import opened_columns
 from streamnb.rows.opening import with_labels
 from streamnb.rows.row_blocks import BLOCK_ROWS, Block, stacked
-from streamnb.stats.matching import merged_classes, positions
+from streamnb.stats.grouping import merged_classes, positions
 
 LABELS = ("y_true", "y_pred")
 _SUM_TOLERANCE = 0.01  # probabilities written with few digits do not sum to 1 exactly

@@ -22,7 +22,7 @@ from streamnb.problem.schemes import odds_of
 from streamnb.rows.boundary import checked
 from streamnb.rows.row_blocks import Block, DenseChunk, frozen, stacked
 from streamnb.rows.source import Source
-from streamnb.stats.matching import merged_classes, positions
+from streamnb.stats.grouping import merged_classes, positions
 from streamnb.stats.row_means import RowMeans
 from streamnb.stats.row_sample import RowSample, sample_size
 

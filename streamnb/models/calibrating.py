@@ -17,8 +17,7 @@ from streamnb.models.quadratic import CovarianceModel, QuadraticModel
 from streamnb.problem.schemes import Joint, LabelReference, OneVsRest, Scheme, TwoClasses
 from streamnb.rows.boundary import checked
 from streamnb.rows.source import Source
-from streamnb.stats.grouping import LabelCodes
-from streamnb.stats.matching import positions
+from streamnb.stats.grouping import LabelCodes, positions
 
 RIDGE = 1e-2  # prior of the factor of a score of mean size, and of a bias alone: normal, mean 0, standard deviation 10
 BIAS_RIDGE = 2.0  # prior of the biases of a softmax: one standard deviation doubles the odds of a class

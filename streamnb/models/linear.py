@@ -35,8 +35,8 @@ from streamnb.problem.sides import UNLABELLED
 from streamnb.rows.boundary import Domain, checked
 from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.rows.row_blocks import Block, Chunk, DenseChunk
-from streamnb.stats.matching import merged_classes
-from streamnb.stats.moments import MOMENTS, TABLE
+from streamnb.stats.grouping import merged_classes
+from streamnb.stats.moment_sums import MOMENTS, TABLE
 from streamnb.stats.privacy import Privacy
 from streamnb.stats.row_means import RowMeans
 

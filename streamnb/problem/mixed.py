@@ -17,7 +17,7 @@ from streamnb.problem.multinomial import Categorical
 from streamnb.problem.together import Dirichlet
 from streamnb.rows.boundary import Domain, Survey
 from streamnb.rows.row_blocks import Chunk
-from streamnb.stats.moments import MOMENTS
+from streamnb.stats.moment_sums import MOMENTS
 
 ColumnNames = slice | np.ndarray
 SHOWN = 5  # columns listed in a message or a repr

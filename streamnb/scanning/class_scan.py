@@ -8,16 +8,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 
-from streamnb.core import memory, row_checks
+from streamnb.core import arguments, memory, messages, row_checks
 from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.core.descriptions import described, shown
-from streamnb.encoding.learning import LearnsBins, learned, prepared
+from streamnb.encoding.learning import LearnsBins, learned, of_values, prepared
 from streamnb.encoding.opening import opened
 from streamnb.passes.contract import PassTask, Report, RunOptions, Wants
 from streamnb.passes.run import run
 from streamnb.rows.boundary import Domain, TakesValues, check_not_delayed, takes_positive
-from streamnb.rows.clipping import Clip, Clipping
+from streamnb.rows.clipping import Clip, Clipping, content_keys, rows_to_count
 from streamnb.rows.preparing import LearnedStep, RowOptions, prepared_block
 from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source
@@ -32,20 +33,127 @@ from streamnb.rows.splits import (
 )
 from streamnb.rows.table_opening import ANY, COMPLETE
 from streamnb.rows.texts import columns_in
-from streamnb.scanning import clipped_scan
 from streamnb.stats import histograms, second_moments
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.columns import columns_of
+from streamnb.stats.grouping import LabelCodes
 from streamnb.stats.histograms import Grid, check_histogram
-from streamnb.stats.moment_sums import check_fits
-from streamnb.stats.moments import ALL_MOMENTS, SECOND_MOMENTS, TABLE, check_moments
+from streamnb.stats.moment_sums import ALL_MOMENTS, SECOND_MOMENTS, TABLE, check_fits, check_moments
 from streamnb.stats.products import TILE
 from streamnb.stats.second_moments import ROUNDED, Products
 from streamnb.stats.sparse_tables import LARGE, compact
 
+WEIGHED = "sample_weight does not go with clip=, because weights have no bound; leave it out"
 # Left out of checkpoints, because older ones lack these options.
 _DEFAULTS = (("scale", None), ("columns", None), ("step", None), ("learned", None))
+
+
+def check_clipping(
+    clip: Any, rows_per_group: Any, n_features: Any, *, groups: Any, repeats: int, transform: Any, normalize: Any
+) -> Clipping | None:
+    """How rows are bounded; None without `clip`, and then its other options are refused."""
+    if clip is None:
+        for name, given in (("rows_per_group", rows_per_group), ("n_features", n_features)):
+            if given is not None:
+                raise ValueError(f"{name}={given!r} goes with clip=; give snb.Clip(..), or leave it out")
+        return None
+    if not isinstance(clip, Clip):
+        raise TypeError(f"clip={clip!r} should be a snb.Clip, such as snb.Clip(presence=True, max_features=50)")
+    if n_features is None:
+        raise ValueError("clip= needs n_features=, the number of columns: learning it would reveal information")
+    arguments.positive_integer("n_features", n_features)
+    if (groups is None) != (rows_per_group is None):
+        missing, given = ("rows_per_group", "groups") if rows_per_group is None else ("groups", "rows_per_group")
+        raise ValueError(f"clip= with {given}= needs {missing}=, too: who a row belongs to, and how many rows count")
+    if repeats != 1:
+        raise ValueError(f"repeats={repeats} would count each row several times, which clip= does not allow; take 1")
+    if not isinstance(transform, LearnedStep) and of_values(transform) is not transform:
+        raise ValueError(f"transform={transform!r} is learned from the rows and would reveal information; leave it out")
+    if clip.presence and (normalize is not None or not isinstance(transform, LearnedStep | None)):
+        raise ValueError("Clip(presence=True) counts values as 0 or 1; leave transform and normalize out")
+    most = 1 if rows_per_group is None else arguments.positive_integer("rows_per_group", rows_per_group)
+    return Clipping(clip, most, groups is not None)
+
+
+def check_declared(classes: Any, rows: Source, n_features: int | None, batch: Any, weight: Any) -> None:
+    """Refuse what reveals information: classes and columns that are not declared, and weights without a bound."""
+    if classes is None:
+        raise ValueError("clip= needs classes=, all labels that may occur: learning them would reveal information")
+    if batch is not None:
+        raise ValueError(
+            "batch= takes its names from the rows, which would reveal information; with clip= leave it out"
+        )
+    if weight is not None:
+        raise ValueError(WEIGHED)
+    if rows.n_features is not None:
+        _check_width(rows.n_features, n_features)
+    if rows.encoding is not None and rows.encoding.learned:
+        messages.warn(
+            "the columns of X were learned from rows, and no noise hides what they tell: a vocabulary, or the values "
+            "of a table; learn them from rows that are public, or hash"
+        )
+
+
+def with_people(rows: Source, clipping: Clipping, groups: Any) -> tuple[Source, int | None]:
+    """The rows, with weight 0 where a person has more of them than count, and how many are left, if that is known."""
+    if not clipping.by_group:
+        return rows, rows.n_rows
+    check_not_delayed(groups=groups)
+    column = row_checks.check_labels(rows.whole_column(groups, "groups"), "groups")
+    if rows.n_rows is not None:
+        row_checks.check_lengths(rows.n_rows, len(column), "groups")
+    kept = rows_to_count(column, clipping.rows_per_group, clipping.clip.seed)
+    return rows.with_columns(None, kept.astype(np.float64)), int(kept.sum())
+
+
+def moments_of(clip: Clip, moments: Any) -> Any:
+    """The names of moments, of which fewer are summed by default where each has a noise of its own."""
+    return ("sum", "sum_sq") if moments is None and not clip.presence else moments
+
+
+def folding_of_people(folding: Folding | None) -> Folding | None:
+    """A folding in which the fold of a row does not depend on its number, that is, on how many rows precede it."""
+    return replace(folding, by="groups") if folding is not None and folding.by == "rows" else folding
+
+
+def clipped(rows: tuple[Any, ...], classes: Any, clipping: Clipping) -> tuple[Any, ...]:
+    """The rows of a block that count, given and returned as chunk, survey, labels, weights and groups or folds."""
+    chunk, _, y, weight, column = rows
+    if sp.issparse(y):
+        raise ValueError("y is an indicator of labels; clip= takes one label a row, so that a row counts once")
+    if weight is not None and not clipping.by_group:  # of rows that bring weights
+        raise ValueError(WEIGHED)
+    codes = LabelCodes(classes)
+    kept = np.ones(len(y), bool) if weight is None else weight > 0.0
+    if row_checks.label_kind(y) == row_checks.label_kind(classes) and codes.codes_of(y) is None:
+        kept &= np.isin(y, classes)
+    if not kept.all():
+        rows_kept = np.flatnonzero(kept)
+        chunk, y, column = chunk.picked(rows_kept), y[rows_kept], None if column is None else column[rows_kept]
+    chunk, survey = clipping.clip.applied(chunk)
+    return chunk, survey, y, None, content_keys(chunk) if column is None else column
+
+
+def bounded(stats: ClassStats, clipping: Clipping, n_rows: int | None, n_features: int | None) -> ClassStats:
+    """Statistics that know how their rows were bounded; models of them score whole rows.
+
+    How many of the rows have other labels is said on the screen, where nothing is kept.
+    """
+    _check_width(stats.n_features, n_features)
+    if n_rows is not None and n_rows > stats.n_rows:
+        n_outside = n_rows - stats.n_rows
+        messages.warn(f"{n_outside:,} rows have labels outside of classes and count nowhere; the sums do not tell this")
+    options = stats.options
+    if clipping.clip.presence:
+        options = replace(options, transform="binary")
+    folds = tuple(replace(fold, options=options) for fold in stats.folds)
+    return replace(stats, options=options, clipping=clipping, folds=folds)
+
+
+def _check_width(n_columns: int, n_features: int | None) -> None:
+    if n_columns != n_features:
+        raise ValueError(f"X has {n_columns} columns, and n_features={n_features} were declared; give the same columns")
 
 
 @dataclass(frozen=True)
@@ -102,7 +210,7 @@ class ClassScan(PassTask):
         self.domain.check(chunk, survey)
         y, weight = row_checks.check_y(block.y), self.weight_of(block)
         rows: Any = chunk, survey, y, weight, block.split
-        partial.add(*rows if self.clipping is None else clipped_scan.clipped(rows, self.classes, self.clipping))
+        partial.add(*rows if self.clipping is None else clipped(rows, self.classes, self.clipping))
 
     def weight_of(self, block: Block) -> np.ndarray | None:
         """The weights of rows, 0 in a fold that is left out; None if all are 1."""
@@ -348,30 +456,30 @@ def scan(
     """
     run_options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
     how = {"groups": groups, "repeats": repeats, "transform": transform, "normalize": normalize}
-    clipping = clipped_scan.check_clipping(clip, rows_per_group, n_features, **how)
+    clipping = check_clipping(clip, rows_per_group, n_features, **how)
     cells = ANY if isinstance(transform, LearnedStep | LearnsBins) else COMPLETE
     listed, beside = row_checks.check_classes(classes), (groups, folds, batch)
     source = opened(X, y, sample_weight, layer=layer, numbers=cells, beside=beside)
     step = transform if isinstance(transform, LearnedStep) else learned(transform, source, run_options, "scan")
     row_options = RowOptions(transform if step is None else None, normalize, binarize, centre, step=step)
-    moments = moments if clip is None else clipped_scan.moments_of(clip, moments)
+    moments = moments if clip is None else moments_of(clip, moments)
     task = ClassScan(check_moments(moments), row_options, listed, memory_limit=run_options.memory_limit)
     task = replace(task, grid=check_histogram(histogram, n_bins), how=Products(exact, pooled), clipping=clipping)
     rows = prepared(step, source)
     if clipping is not None:
-        clipped_scan.check_declared(listed, rows, n_features, batch, sample_weight)
-        rows, n_counted = clipped_scan.with_people(rows, clipping, groups)
+        check_declared(listed, rows, n_features, batch, sample_weight)
+        rows, n_counted = with_people(rows, clipping, groups)
         groups = groups if isinstance(folds, numbers.Number) else None  # folds given to rows may part a person
     if batch is None:
         task, rows = with_folds(task, rows, folds, groups, repeats, seed, count=clipping is None)
     else:
         task, rows = with_batches(task, rows, batch, folds, groups)
     if clipping is not None:
-        task = replace(task, folding=clipped_scan.folding_of_people(task.folding))
+        task = replace(task, folding=folding_of_people(task.folding))
     stats, report = run_scan(task, rows, run_options)
     if clipping is None:
         return replace(stats, encoding=columns_of(source.encoding, names_of(source), step))
-    return clipped_scan.bounded(stats, clipping, n_counted or report.rows, n_features)
+    return bounded(stats, clipping, n_counted or report.rows, n_features)
 
 
 def names_of(rows: Source) -> list[str] | None:

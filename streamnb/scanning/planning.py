@@ -18,7 +18,7 @@ from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.stats import moment_sums, second_moments
 from streamnb.stats.histograms import bytes_of, check_histogram
-from streamnb.stats.moments import SECOND_MOMENTS, TABLE, check_moments
+from streamnb.stats.moment_sums import SECOND_MOMENTS, TABLE, check_moments
 
 UNKNOWN = "not known before the scan"
 _OF_MODELS = "n_models", "model_bytes", "n_groups", "most_reads", "kept"

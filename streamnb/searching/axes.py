@@ -28,7 +28,7 @@ from streamnb.rows.texts import TextSource
 from streamnb.searching.encodings import Encoded, check_list, check_once, word
 from streamnb.searching.judging import Judging
 from streamnb.selection.score_table import check_choice
-from streamnb.solving.own_variances import is_own
+from streamnb.solving.normal_models import is_own
 
 Axes = dict[str, list[Any]]  # candidates by the name of their argument
 

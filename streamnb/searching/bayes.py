@@ -32,7 +32,7 @@ from streamnb.selection.folded_scan import ScannedFolds
 from streamnb.selection.out_of_fold import calibrated_out_of_fold
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.moments import PLAIN_MOMENTS
+from streamnb.stats.moment_sums import PLAIN_MOMENTS
 from streamnb.stats.row_sample import SampleTask, sample_size
 
 Sums = tuple[Setting, ClassStats]  # a setting for the columns of the rows, and its statistics

@@ -40,7 +40,7 @@ from streamnb.selection.cross_validation import cross_validated, summing
 from streamnb.selection.folded_scan import ScannedFolds, scan_maps
 from streamnb.selection.score_table import RULES, GridScores, check_choice, check_rule
 from streamnb.selection.split_intervals import APPROXIMATE, split_interval
-from streamnb.solving.penalty_checks import check_penalty
+from streamnb.solving.weight_problem import check_penalty
 from streamnb.stats.class_stats import ClassStats
 
 STANDARD = ("plain", "TopK", "L1", "TopK + Decorrelation", "L1 + Decorrelation")  # the columns of the thesis

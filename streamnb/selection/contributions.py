@@ -18,10 +18,9 @@ from streamnb.problem.together import Together
 from streamnb.selection.class_sample import ClassSample
 from streamnb.selection.criteria import Criterion
 from streamnb.solving.decorrelation import decorrelated
-from streamnb.solving.penalty_checks import check_penalty
-from streamnb.solving.weight_problem import Problem
+from streamnb.solving.weight_problem import Problem, check_penalty
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.moments import TABLE
+from streamnb.stats.moment_sums import TABLE
 
 CURE = "take fewer rows of each class, or fewer candidates"
 FEW = 512  # rows whose contributions stay in the cache until they are rounded

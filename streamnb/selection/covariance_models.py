@@ -14,8 +14,7 @@ from streamnb.kernels.form_lanes import DIRECTIONS, TILE_BYTES
 from streamnb.models.grid_weights import DOUBLE, SINGLE
 from streamnb.problem.schemes import top_class
 from streamnb.rows.row_blocks import Chunk, CSRChunk
-from streamnb.solving.covariance_path import CovariancePath
-from streamnb.solving.covariances import Basis
+from streamnb.solving.normal_models import Basis, CovariancePath
 
 TILE, SCREENED = 256, 4096  # rows scored, or decided, at once
 CURE = "take fewer shrinkages, folds or features, or covariance='pooled'"

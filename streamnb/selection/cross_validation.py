@@ -31,7 +31,7 @@ from streamnb.selection.fold_judge import FoldJudge, check_sheet
 from streamnb.selection.folded_scan import ScannedFolds, check_same_folds
 from streamnb.selection.grid_models import GridModels, NestedApart, rows_of
 from streamnb.selection.score_table import GridScores
-from streamnb.solving.covariance_path import CovariancePath
+from streamnb.solving.normal_models import CovariancePath
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.row_sample import RowSample, SampledRows

@@ -17,7 +17,7 @@ from streamnb.models.quadratic import QuadraticModel
 from streamnb.problem.family import column_blocks
 from streamnb.rows.row_blocks import Chunk, ColumnForm
 from streamnb.selection.covariance_models import CovarianceModels
-from streamnb.solving.covariance_path import CovariancePath
+from streamnb.solving.normal_models import CovariancePath
 from streamnb.solving.weight_paths import WeightPath
 
 MARGINS = 1 << 22  # scored at once where each batch may widen histograms

@@ -11,8 +11,8 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.core import persistence, row_checks
-from streamnb.encoding.copies import OfCopies
 from streamnb.encoding.encoding import Encoding
+from streamnb.encoding.learning import OfCopies
 from streamnb.encoding.ngrams import NGrams, TokenScan
 from streamnb.encoding.table import column_options
 from streamnb.encoding.table_scan import TableScan

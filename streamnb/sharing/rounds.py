@@ -23,7 +23,7 @@ from streamnb.passes.run import run_here
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.moments import SECOND_MOMENTS
+from streamnb.stats.moment_sums import SECOND_MOMENTS
 from streamnb.stats.row_sample import RowSample
 from streamnb.training.reading import ReadTask
 

@@ -25,7 +25,7 @@ from streamnb.sharing.learned_columns import LabelScan, LearnedColumns, LearnedS
 from streamnb.sharing.rounds import begun
 from streamnb.sharing.site_rows import SiteRows, no_rows
 from streamnb.sharing.site_sums import Site, SiteSums, folding_of_sites
-from streamnb.stats.moments import check_moments
+from streamnb.stats.moment_sums import check_moments
 
 _WORDS = {
     "sums": "way of summing, which is that of the version of streamnb: install the same everywhere",

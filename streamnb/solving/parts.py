@@ -18,7 +18,7 @@ from streamnb.problem.together import Together
 from streamnb.solving.equations import Equations, Fitted
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.complements import HEAVY, Slack, complements, sums_outside, weight_outside
-from streamnb.stats.moments import TABLE
+from streamnb.stats.moment_sums import TABLE
 from streamnb.stats.sparse_tables import SparseTable, as_scipy, first
 
 BLOCK = 1 << 16  # weights solved for at once

@@ -9,17 +9,25 @@ import numpy as np
 from streamnb.core import arguments, memory, messages
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import grouped_parts
-from streamnb.problem.penalties import Pull
-from streamnb.problem.schemes import MultiLabel, Scheme
+from streamnb.problem.penalties import Custom, Decorrelation, Penalty, Pull
+from streamnb.problem.priors import Prior
+from streamnb.problem.schemes import Joint, LabelReference, MultiLabel, OneVsOne, Scheme, TwoClasses
 from streamnb.problem.sides import check_overlap
 from streamnb.problem.smoothing import EVIDENCE, Smoothing, log_class_priors
 from streamnb.problem.together import Together
+from streamnb.solving.normal_models import is_own
 from streamnb.solving.parts import Columns, FeatureBlock, Part
 from streamnb.solving.posteriors import strength
 from streamnb.solving.ranking import Kept, TopRanking, numbers_kept
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.complements import HEAVY, weight_outside
 from streamnb.stats.sparse_tables import SparseTable
+
+CURES = {
+    "idf": "scale the columns",
+    "smoothing": "give a number, which has no effect here",
+    "feature_weight": "scale the columns",
+}
 
 
 class Problem:
@@ -171,3 +179,55 @@ def check_feature_weight(feature_weight: Any, family: Family, n_features: int | 
         if isinstance(member, Together):
             raise ValueError(f"feature_weight is not defined for family={member.name!r}, fitted together; leave it out")
     return given
+
+
+def check_normal(family: Family, penalty: Penalty | None, scheme: Scheme, options: Mapping[str, Any]) -> None:
+    """Raise an error for what variances or covariances of each class do not go with; nothing for other families."""
+    if not (family.covariant or is_own(family)):
+        return
+    named = f"family={family!r}"
+    if not isinstance(scheme, Joint | TwoClasses):
+        given = "a 2-D y" if scheme.multilabel else f"scheme={scheme.name!r}"
+        raise ValueError(
+            f"{named} is for scheme='joint' and one label a row, not for {given}; covariance='diagonal' is for all"
+        )
+    if penalty is not None:
+        raise ValueError(f"{named} takes no penalty, not penalty={penalty!r}; covariance='diagonal' takes penalties")
+    for option, cure in CURES.items():
+        value = options.get(option)
+        number = option == "smoothing" and not isinstance(value, Prior | str)
+        if not (number or value is None or value is False):
+            shown = "[..]" if np.ndim(value) else repr(value)
+            raise ValueError(f"{named} does not go with {option}={shown}; {cure}, or take covariance='diagonal'")
+
+
+def check_penalty(penalty: Penalty | None, family: Family, scheme: Scheme, n_classes: int) -> None:
+    """Raise an error for a penalty that is not defined for this family, scheme or number of classes."""
+    check_normal(family, penalty, scheme, {})
+    if penalty is None:
+        return
+    for member in family.members:
+        if isinstance(member, Together):
+            raise ValueError(
+                f"penalty={penalty!r} is not defined for family={member.name!r}, whose parameters are fitted together; "
+                "it should be None (LinearNBCV, which chooses a penalty, is not for this family)"
+            )
+    parts = {part.kind: part for part in penalty.parts}
+    for kind in (Custom.kind, Decorrelation.kind):
+        for member in family.members:
+            if kind in parts and member.coupled:
+                raise ValueError(
+                    f"penalty={parts[kind]!r} is not defined for family={member.name!r}, whose features are coupled "
+                    "already; take another family, 'poisson' for counts"
+                )
+    if Decorrelation.kind not in parts:
+        return
+    part = parts[Decorrelation.kind]
+    n_classes += isinstance(scheme, LabelReference) and scheme.reference is None  # the rows without any label
+    if n_classes < 3:
+        raise ValueError(f"penalty={part!r} needs at least 3 classes to set apart; there are {n_classes}")
+    if isinstance(scheme, OneVsOne):
+        raise ValueError(
+            f"penalty={part!r} is not defined for scheme='ovo', whose rows are pairs of classes; "
+            "it should be 'joint', 'ovr' or 'reference'"
+        )

@@ -16,11 +16,9 @@ from streamnb.rows.row_blocks import Chunk, DenseChunk, Entries
 from streamnb.rows.splits import Folding
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.dense_tables import pooled, spread
-from streamnb.stats.grouping import Groups, LabelCodes, LabelColumns
+from streamnb.stats.grouping import CountedOverlaps, Groups, LabelCodes, LabelColumns
 from streamnb.stats.histograms import Grid, HistogramSums
-from streamnb.stats.moment_sums import GrowingTable, MomentSums
-from streamnb.stats.moments import LABELS, SECOND_MOMENTS, TABLE
-from streamnb.stats.overlaps import CountedOverlaps
+from streamnb.stats.moment_sums import LABELS, SECOND_MOMENTS, TABLE, GrowingTable, MomentSums
 from streamnb.stats.second_moments import ROUNDED, Products, ProductSums, check_fits
 from streamnb.stats.sparse_tables import AnyTable
 

@@ -16,16 +16,21 @@ from streamnb.rows.clipping import Clipping
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
 from streamnb.stats.averages import Averages
-from streamnb.stats.columns import aligned, moved_columns, without_absent
+from streamnb.stats.columns import (
+    aligned,
+    column_weights,
+    has_fixed_columns,
+    knows_ones,
+    moved,
+    moved_columns,
+    without_absent,
+)
 from streamnb.stats.dense_tables import PooledTable, Table, scatter_about_mean
+from streamnb.stats.grouping import Overlaps, check_alike, merged_classes, pooled_names, positions
 from streamnb.stats.histograms import Histograms, found_in
-from streamnb.stats.matching import check_alike, merged_classes, pooled_names, positions
-from streamnb.stats.moments import ALL_MOMENTS, LABELS, MOMENTS, SECOND_MOMENTS, check_sums
-from streamnb.stats.moving import column_weights, has_fixed_columns, knows_ones, moved
-from streamnb.stats.overlaps import Overlaps
+from streamnb.stats.moment_sums import ALL_MOMENTS, LABELS, MOMENTS, SECOND_MOMENTS, check_sums
 from streamnb.stats.possible import check_left
-from streamnb.stats.privacy import Privacy
-from streamnb.stats.private_sums import check_addable, check_not_private, merge, outside, privatize
+from streamnb.stats.privacy import Privacy, check_addable, check_not_private, merge, outside, privatize
 from streamnb.stats.second_moments import matrices, n_multiplied, n_pairs
 from streamnb.stats.sparse_tables import AnyTable, alike, as_scipy, dense_bytes
 

@@ -1,15 +1,104 @@
-"""Maps rows to groups, a class in a split; a row may belong to several."""
+"""Maps rows to groups, and classes of one statistic to those of another; counts rows that have two labels."""
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import messages, row_checks
+from streamnb.core import messages, persistence, row_checks
+from streamnb.core.csr import sound_csr
 from streamnb.rows.row_blocks import Entries
-from streamnb.stats.matching import merged_classes, positions
+from streamnb.stats.dense_tables import PooledTable
+from streamnb.stats.sparse_tables import extended
 
 NUMBERS = 1 << 16  # range of integer labels up to which codes are looked up in a table
+
+
+def merged_classes(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the sorted union of two sets of labels of the same kind."""
+    if len(a) and len(b) and row_checks.label_kind(a) != row_checks.label_kind(b):
+        raise ValueError(
+            f"labels are of two kinds, {row_checks.label_kind(a)} such as {a[0].item()!r} and "
+            f"{row_checks.label_kind(b)} "
+            f"such as {b[0].item()!r}; give all labels one kind (those of classes= and of earlier calls, too)"
+        )
+    if not len(a) or not len(b):
+        return a if len(a) else b
+    if a.dtype.kind != b.dtype.kind and max(_largest(a), _largest(b)) > 2**53:
+        raise ValueError(
+            f"y holds labels of dtype {b.dtype} and {a.dtype}, too large to be compared; give all one dtype"
+        )
+    return np.union1d(a, b)
+
+
+def _largest(labels: np.ndarray) -> float:
+    return float(np.abs(labels.astype(np.float64)).max()) if labels.dtype.kind in "iuf" else 0.0
+
+
+def positions(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return the index of each of the sorted `classes` in the sorted `labels`, -1 if it is missing."""
+    if labels is classes:
+        return np.arange(len(classes))
+    if len(labels) == 0:
+        return np.full(len(classes), -1)
+    at = np.minimum(np.searchsorted(labels, classes), len(labels) - 1)
+    return np.where(labels[at] == classes, at, -1)
+
+
+def check_classes(a: Any, b: Any) -> None:
+    """Raise an error if the listed classes of two statistics differ."""
+    fixed = a.multilabel or (a.closed and b.closed)
+    if fixed and not np.array_equal(a.classes, b.classes):
+        lists = f"{messages.listed(a.classes)}, and {messages.listed(b.classes)}"
+        raise ValueError(f"the statistics were scanned with different classes: {lists}; give both scans the same list")
+    for closed, opened in ((a, b), (b, a)):
+        if closed.closed and not np.isin(opened.classes[opened.rows > 0], closed.classes).all():
+            strangers = opened.classes[~np.isin(opened.classes, closed.classes)]
+            raise ValueError(f"label {strangers[0].item()!r} is not in classes={messages.listed(closed.classes)}")
+
+
+def check_alike(ours: Any, theirs: Any) -> None:
+    """Raise an error if two statistics are not of the same columns, scanned in the same way."""
+    if theirs.n_features != ours.n_features:
+        raise ValueError(
+            f"these statistics have {ours.n_features} features, the others {theirs.n_features}; scan the same columns "
+            "of both"
+        )
+    for name in ("step", "transform", "scale", "normalize", "binarize", "centre", "columns"):
+        one, two = getattr(ours.options, name), getattr(theirs.options, name)
+        if one != two:
+            cure = "; scan both with transform=stats.step" if name == "step" else ""
+            raise ValueError(f"these statistics were scanned with {name}={one!r}, the others with {two!r}{cure}")
+    if ours.tables.keys() != theirs.tables.keys():
+        have, get = (sorted(set(stats.tables) - {"weight"}) for stats in (ours, theirs))
+        raise ValueError(f"these statistics hold the moments {have}, the others {get}; scan both with the same")
+    if pooled_names(ours) != pooled_names(theirs):
+        raise ValueError("sums are pooled over the classes in one of the statistics alone; scan both alike")
+    if ours.multilabel != theirs.multilabel:
+        raise ValueError("one of the statistics is of an indicator of labels, the other of one label a row")
+    if ours.folding != theirs.folding:
+        raise ValueError(
+            f"these statistics have the folds {ours.folding}, the others {theirs.folding}; scan both with the same"
+        )
+    check_classes(ours, theirs)
+
+
+def pooled_names(stats: Any) -> tuple[str, ...]:
+    """Return the names of the sums that are pooled over all classes."""
+    return tuple(name for name, table in stats.tables.items() if isinstance(table, PooledTable))
+
+
+def widened(stats: Any, n_labels: int) -> Any:
+    """Return statistics as of an indicator with `n_labels` columns, no label being set in the added ones."""
+    new = n_labels - len(stats.classes)
+    if not stats.multilabel or stats.closed or new <= 0:
+        return stats
+    tables = {name: extended(table, new) for name, table in stats.tables.items()}
+    rows = np.concatenate([stats.rows, np.zeros(new, np.int64)])
+    folds = tuple(widened(fold, n_labels) for fold in stats.folds)
+    overlaps = stats.overlaps and stats.overlaps.widened(n_labels)
+    return replace(stats, classes=np.arange(n_labels), rows=rows, tables=tables, folds=folds, overlaps=overlaps)
 
 
 class Groups:
@@ -169,3 +258,77 @@ class LabelColumns:
     def sorted(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the labels in the order of the columns, and their codes."""
         return self._labels, np.arange(self.n_labels)
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False)
+class Overlaps:
+    """Number of rows with both label u and label v, ``counts[u, v]`` (L, L); the diagonal is 0.
+
+    Each row of any weight counts once. Counts add and subtract as statistics do.
+    """
+
+    counts: sp.csr_array
+
+    @property
+    def nbytes(self) -> int:
+        return self.counts.data.nbytes + self.counts.indices.nbytes + self.counts.indptr.nbytes
+
+    def combined(self, other: "Overlaps", sign: int) -> "Overlaps":
+        """Return self + sign * other."""
+        return Overlaps(self.counts + sign * other.counts)
+
+    def widened(self, n_labels: int) -> "Overlaps":
+        """Return the counts of an indicator with more columns at the right, in which no label is set."""
+        counts = self.counts.copy()
+        counts.resize((n_labels, n_labels))
+        return Overlaps(counts)
+
+    def with_label(self, label: int) -> np.ndarray:
+        """Return how many rows of a label also have each other label, (L,)."""
+        return self.counts[[label]].toarray()[0]
+
+    def _to_state(self) -> dict[str, Any]:
+        """Return the pairs of labels as CSR, each pair once."""
+        pairs = sp.csr_array(sp.triu(self.counts, 1))
+        parts = {"counts": pairs.data, "labels": pairs.indices, "ends": pairs.indptr}
+        return {name: part.astype(np.int64) for name, part in parts.items()}
+
+    @classmethod
+    def _from_state(cls, state: dict[str, Any]) -> "Overlaps":
+        form = {"counts": "i8[n_pairs]", "labels": "i8[n_pairs]", "ends": "i8[_]"}
+        counts, labels, ends = persistence.parts(cls, state, **form)
+        pairs = sound_csr(sp.csr_array((counts, labels, ends), shape=(max(len(ends) - 1, 0),) * 2), "overlaps")
+        return cls(sp.csr_array(pairs + pairs.T))
+
+
+class CountedOverlaps:
+    """Accumulates overlaps block by block, for each split of the rows."""
+
+    def __init__(self) -> None:
+        self._counts: Any = None  # (n_splits * L, L), one split after the other
+
+    def add(self, y: sp.csr_array, weight: np.ndarray | None, splits: np.ndarray | None, n_splits: int) -> None:
+        """Count the rows of an indicator (n_rows, L); `splits` is (repeats, n_rows) or None."""
+        n_labels = y.shape[1]
+        if self._counts is None:
+            self._counts = sp.csr_array((n_splits * n_labels, n_labels), dtype=np.int64)
+        several = np.diff(y.indptr) > 1
+        rows = np.flatnonzero(several if weight is None else several & (weight > 0.0))
+        if not rows.size:
+            return
+        labels = y[rows].astype(np.int64)
+        owner = np.repeat(np.arange(len(rows)), np.diff(labels.indptr))
+        for of_rows in np.zeros((1, y.shape[0]), np.int64) if splits is None else splits:
+            groups = of_rows[rows][owner] * n_labels + labels.indices
+            by_group = sp.csr_array((labels.data, (groups, owner)), shape=(n_splits * n_labels, len(rows)))
+            self._counts = self._counts + by_group @ labels
+
+    def of_split(self, split: int, n_labels: int) -> Overlaps:
+        """Return the overlaps of the rows of one split."""
+        if self._counts is None:  # no rows came
+            return Overlaps(sp.csr_array((n_labels, n_labels), dtype=np.int64))
+        own = self._counts[split * n_labels : (split + 1) * n_labels].tocoo()
+        apart = own.row != own.col
+        pairs = own.data[apart], (own.row[apart], own.col[apart])
+        return Overlaps(sp.csr_array(pairs, shape=own.shape, dtype=np.int64))

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from streamnb.stats.dense_tables import columns_at_once
-from streamnb.stats.moments import SECOND_MOMENTS, TABLE
+from streamnb.stats.moment_sums import SECOND_MOMENTS, TABLE
 from streamnb.stats.second_moments import diagonal, n_multiplied
 from streamnb.stats.sparse_tables import SparseTable, first
 

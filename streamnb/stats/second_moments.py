@@ -15,8 +15,7 @@ from streamnb.rows.boundary import Survey
 from streamnb.rows.row_blocks import Chunk, CSRChunk, DenseChunk, Entries, frozen
 from streamnb.stats import products
 from streamnb.stats.dense_tables import PooledTable, Table
-from streamnb.stats.moment_sums import GrowingTable
-from streamnb.stats.moments import SECOND_MOMENTS
+from streamnb.stats.moment_sums import SECOND_MOMENTS, GrowingTable
 from streamnb.stats.totals import whole
 
 WAITING = 1 << 18  # numbers of products kept until they are added together

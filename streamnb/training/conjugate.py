@@ -21,8 +21,7 @@ from streamnb.core import memory
 from streamnb.core.threads import in_order, one_thread
 from streamnb.fits.passes import Pass
 from streamnb.kernels import directions as kernels
-from streamnb.solving.label_axes import LabelAxes, check_pairs
-from streamnb.solving.least_squares import LeastSquaresPath
+from streamnb.solving.least_squares import LabelAxes, LeastSquaresPath, check_pairs
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training.coordinates import CentredFeatures
 from streamnb.training.data import TrainingData

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamnb.encoding.bins import ValueScan
-from streamnb.encoding.copies import BITS, OfCopies, WeighedTotal, copies_of
+from streamnb.encoding.learning import BITS, OfCopies, WeighedTotal, copies_of
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.opening import opened

@@ -18,7 +18,7 @@ from streamnb.passes.dask_workers import on_workers
 from streamnb.rows import in_arrays, opening, row_blocks
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan
-from streamnb.stats.moments import MOMENTS
+from streamnb.stats.moment_sums import MOMENTS
 from tests.support.clusters import SlowStore, cluster_of, in_thread, n_tasks, rows_in_store, until
 from tests.support.processes import PATIENCE
 from tests.support.strategies import same_stats

@@ -62,7 +62,7 @@ DOORS = {  # who may import a library: rooms and modules, function bodies includ
     "pyarrow": {"rows"},
     "h5py": {"rows"},
     "anndata": {"rows"},
-    "opendp": {"stats.noise"},
+    "opendp": {"stats.privacy"},
 }
 ABOVE = 4  # classes of ours in the order in which attributes of a public one are looked up, itself among them
 NAMED_ALIKE = {"_Positive": {"dispersion"}, "_Sum": {"parts"}}  # names that users, and files, have for both
@@ -71,7 +71,7 @@ MOST = {  # `make house` prints what there is
     "statements": 44_900,
     "nodes per statement": 6.55,  # fewer files have fewer imports, which are statements without nodes
     "classes": 695,
-    "files": 390,
+    "files": 375,
     "files with one importer": 104,
     "conditional expressions per 1,000 statements": 57.5,
     "starred arguments per 1,000 statements": 24.0,

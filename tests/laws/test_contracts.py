@@ -27,7 +27,7 @@ from streamnb.problem.penalties import Penalty
 from streamnb.rows import row_blocks
 from streamnb.rows.source import Source, row_ranges
 from streamnb.scanning.class_scan import ClassScan
-from streamnb.stats.moments import MOMENTS
+from streamnb.stats.moment_sums import MOMENTS
 from tests.support import examples_of_contracts as examples
 from tests.support.contracts import CLASSES, names, said, same, subclasses, tables
 from tests.support.examples_of_contracts import BASES, GROUPS, SHARES, WEIGHT, N, Y

@@ -15,7 +15,7 @@ from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import Pull
 from streamnb.problem.together import Together
-from streamnb.stats.moments import MOMENTS
+from streamnb.stats.moment_sums import MOMENTS
 from tests.support import examples_of_problems as examples
 from tests.support.contracts import same, tables
 from tests.support.examples_of_contracts import SHARES, WEIGHT, Y

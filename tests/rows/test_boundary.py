@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 import streamnb as snb
 from streamnb.rows import boundary
 from streamnb.rows.boundary import Domain, as_chunk, survey_values
-from streamnb.stats.moments import MOMENTS
+from streamnb.stats.moment_sums import MOMENTS
 from tests.support.strategies import same_stats
 
 

@@ -13,7 +13,7 @@ import streamnb as snb
 from streamnb.rows import row_blocks
 from streamnb.rows.in_arrays import ArraySource, StreamSource
 from streamnb.rows.labels import open_columns
-from streamnb.stats.matching import widened
+from streamnb.stats.grouping import widened
 from tests.support.processes import python
 from tests.support.strategies import chunkings, labelled, same_stats
 

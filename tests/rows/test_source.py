@@ -28,7 +28,7 @@ from streamnb.rows.table_files import ParquetFiles
 from streamnb.rows.tables import Fields, FrameTable, TableSource
 from streamnb.rows.texts import TextsInMemory, TextSource
 from streamnb.scanning.class_scan import ClassScan
-from streamnb.stats.moments import PLAIN_MOMENTS
+from streamnb.stats.moment_sums import PLAIN_MOMENTS
 from tests.support.stores import CountingStore, chunk_keys, counted_csr
 from tests.support.strategies import FORMS, build, example, labelled, same_stats
 from tests.support.zarr_stores import FULL, write_arrays

@@ -10,8 +10,7 @@ from streamnb.problem.families import as_family
 from streamnb.problem.penalties import Pull
 from streamnb.problem.schemes import as_scheme
 from streamnb.rows.boundary import as_chunk
-from streamnb.solving.cell_models import CellWeights, cell_model
-from streamnb.solving.weight_paths import weight_path
+from streamnb.solving.weight_paths import CellWeights, cell_model, weight_path
 from streamnb.solving.weight_problem import Problem
 from streamnb.stats.sparse_tables import SparseTable
 

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
-from streamnb.solving.covariances import Covariances
+from streamnb.solving.normal_models import Covariances
 
 rng = np.random.default_rng(0)
 Y = rng.integers(0, 3, 90)

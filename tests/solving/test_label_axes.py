@@ -9,7 +9,7 @@ from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan, run_scan
-from streamnb.solving.label_axes import LabelAxes
+from streamnb.solving.least_squares import LabelAxes
 
 rng = np.random.default_rng(0)
 SETS, W = rng.integers(0, 2, (60, 4)) | rng.integers(0, 2, (60, 1)), rng.random(60)

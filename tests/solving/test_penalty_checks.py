@@ -5,7 +5,7 @@ import pytest
 
 import streamnb as snb
 from streamnb.problem.schemes import as_scheme
-from streamnb.solving.penalty_checks import check_penalty
+from streamnb.solving.weight_problem import check_penalty
 
 APART = snb.Decorrelation(1.0)
 CUSTOM = snb.Custom(np.negative, 2.0)

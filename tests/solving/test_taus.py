@@ -6,7 +6,7 @@ import pytest
 import streamnb as snb
 from streamnb.problem.families import as_family
 from streamnb.problem.schemes import as_scheme
-from streamnb.solving.taus import tau_for, taus_from_data
+from streamnb.solving.l1_grid import tau_for, taus_from_data
 from streamnb.solving.weight_problem import Problem
 
 rng = np.random.default_rng(0)

@@ -7,7 +7,7 @@ from scipy.stats import chi2
 
 import streamnb as snb
 from streamnb.models.tree import TreeColumns
-from streamnb.solving.tree_weights import TreeCounts
+from streamnb.solving.trees import TreeCounts
 from tests.support.naive_tree import NaiveTree
 
 rng = np.random.default_rng(2)

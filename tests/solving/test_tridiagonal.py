@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from streamnb.solving.tridiagonal import factors, ratios, turned
+from streamnb.solving.normal_models import factors, ratios, turned
 
 rng = np.random.default_rng(0)
 

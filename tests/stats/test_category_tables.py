@@ -8,8 +8,8 @@ from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.opening import opened
 from streamnb.rows.splits import Folding
-from streamnb.stats import category_counts, category_tables
-from streamnb.stats.category_tables import GroupTables
+from streamnb.stats import category_counts
+from streamnb.stats.category_counts import GroupTables
 from streamnb.stats.sparse_tables import SparseTable
 
 rng = np.random.default_rng(0)
@@ -32,8 +32,8 @@ def grown(pieces=3, weight=W):
 @pytest.mark.parametrize("weight", [None, W])
 @pytest.mark.parametrize(("piece", "numbers"), [(7, 1 << 27), (1 << 16, 8 * 9 * 6)])
 def test_sums_of_values_classes_and_folds(weight, piece, numbers, monkeypatch):
-    monkeypatch.setattr(category_tables, "PIECE", piece)
-    monkeypatch.setattr(category_tables, "NUMBERS", numbers)
+    monkeypatch.setattr(category_counts, "PIECE", piece)
+    monkeypatch.setattr(category_counts, "NUMBERS", numbers)
     values, sums = grown(weight=weight).counts()
     w = np.ones(N) if weight is None else weight
     start = 0
@@ -71,9 +71,9 @@ def test_tables_runs_and_their_sums_are_the_same(monkeypatch):
     same(halves * 2.0, whole)
     monkeypatch.setattr(category_counts, "FULL", 1)  # a run after every block
     same(counted(), whole)
-    monkeypatch.setattr(category_tables, "EXACT", 10.0)  # no block fits
+    monkeypatch.setattr(category_counts, "EXACT", 10.0)  # no block fits
     same(counted(), whole)
-    monkeypatch.setattr(category_tables, "FILLED", 0)
+    monkeypatch.setattr(category_counts, "FILLED", 0)
     same(halves * 2.0 + whole, whole * 2.0)
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamnb.stats.matching import merged_classes, positions
+from streamnb.stats.grouping import merged_classes, positions
 
 numbers = st.lists(st.integers(-3, 9), unique=True).map(sorted)
 words = st.lists(st.sampled_from(["a", "ab", "b", "willow"]), unique=True).map(sorted)

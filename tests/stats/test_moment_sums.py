@@ -11,8 +11,7 @@ from streamnb.rows.boundary import as_chunk
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.row_blocks import Entries
 from streamnb.stats import moment_sums
-from streamnb.stats.moment_sums import GrowingTable, MomentSums, may_add_both
-from streamnb.stats.moments import PLAIN_MOMENTS
+from streamnb.stats.moment_sums import PLAIN_MOMENTS, GrowingTable, MomentSums, may_add_both
 from tests.support import naive
 
 N_GROUPS, N_FEATURES = 4, 30

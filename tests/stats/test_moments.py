@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import streamnb as snb
 from streamnb.rows.preparing import RowOptions
-from streamnb.stats.moments import MOMENTS, PLAIN_MOMENTS, TABLE
+from streamnb.stats.moment_sums import MOMENTS, PLAIN_MOMENTS, TABLE
 
 FUNCTIONS = {
     "log_sum": np.log,

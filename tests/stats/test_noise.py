@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from streamnb.stats import noise
+from streamnb.stats import privacy
 
 BY_CHANCE = 1e-7  # how often a right sampler fails
 
 
 def test_noise_is_discrete_gaussian():
     n, scale = 20_000, 1.7
-    drawn, rho = noise.noisy(np.full((2, n // 2), 40), 3.0, scale)
+    drawn, rho = privacy.noisy(np.full((2, n // 2), 40), 3.0, scale)
     assert drawn.shape == (2, n // 2) and rho == pytest.approx(3.0**2 / (2 * scale**2))
     values = np.arange(-60, 61)
     shares = np.exp(-(values**2) / (2 * scale**2))
@@ -27,9 +27,9 @@ def test_noise_is_discrete_gaussian():
 
 def test_the_budget_is_spent_and_not_exceeded():
     for epsilon, delta in ((1.0, 1e-6), (0.3, 1e-5)):
-        rho = noise.budget(epsilon, delta)
+        rho = privacy.budget(epsilon, delta)
         scale = 2.0 / np.sqrt(2.0 * rho)
-        spent = noise._approximate(scale, delta).map(2.0)
+        spent = privacy._approximate(scale, delta).map(2.0)
         assert 0.99 * epsilon < spent[0] <= epsilon and spent[1] == delta
         # Bun and Steinke 2016, proposition 1.3, which OpenDP's conversion improves on
         assert rho + 2 * np.sqrt(rho * np.log(1 / delta)) > epsilon
@@ -37,11 +37,11 @@ def test_the_budget_is_spent_and_not_exceeded():
 
 def test_no_two_draws_are_alike():
     zeros = np.zeros((1, 50))
-    assert not np.array_equal(noise.noisy(zeros, 1.0, 100.0)[0], noise.noisy(zeros, 1.0, 100.0)[0])
+    assert not np.array_equal(privacy.noisy(zeros, 1.0, 100.0)[0], privacy.noisy(zeros, 1.0, 100.0)[0])
 
 
 def test_a_missing_library_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
-    noise._opendp.cache_clear()
+    privacy._opendp.cache_clear()
     with pytest.raises(ImportError, match=r"pip install streamnb\[private\]"):
-        noise.budget(0.77, 1e-6)
+        privacy.budget(0.77, 1e-6)

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
-from streamnb.stats.overlaps import CountedOverlaps, Overlaps
+from streamnb.stats.grouping import CountedOverlaps, Overlaps
 
 rng = np.random.default_rng(3)
 Y = (rng.random((90, 5)) < [0.6, 0.3, 0.05, 0.5, 0.2]).astype(int)

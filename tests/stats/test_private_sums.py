@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from scipy.stats import norm
 
 import streamnb as snb
-from streamnb.stats.private_sums import above_zero
+from streamnb.stats.privacy import above_zero
 
 CLASSES = ["ash", "birch", "cedar"]
 HOW = {"clip": snb.Clip(presence=True, max_features=3), "classes": CLASSES, "n_features": 6}

@@ -17,8 +17,8 @@ from sklearn.datasets import dump_svmlight_file
 import streamnb as snb
 from streamnb.encoding.bins import ValueScan
 from streamnb.encoding.category_columns import LevelScan
-from streamnb.encoding.copies import OfCopies
 from streamnb.encoding.counters import CountedColumns, CountTask
+from streamnb.encoding.learning import OfCopies
 from streamnb.encoding.ngrams import NGrams, TokenScan
 from streamnb.encoding.table_scan import TableScan
 from streamnb.encoding.terms import FINEST, AbsentCountingSource, CodedFeatures, TermColumns

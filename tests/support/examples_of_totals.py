@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.corpora.parts import Written
-from streamnb.encoding.copies import WeighedTotal
+from streamnb.encoding.learning import WeighedTotal
 from streamnb.encoding.ngrams import TokenCounts
 from streamnb.encoding.table_scan import LevelCounts, TableCounts
 from streamnb.evaluation.evaluation import Evaluation

@@ -19,7 +19,7 @@ from streamnb.passes.checkpoint import Checkpoint
 from streamnb.regression.regressor import LinearRegressor
 from streamnb.sharing.rounds import Answer, Round
 from streamnb.sharing.site_sums import SiteSums
-from streamnb.solving.covariance_path import CovariancePath
+from streamnb.solving.normal_models import CovariancePath
 
 HERE = Path(__file__).parent / "formats"
 X = (np.arange(40).reshape(10, 4) * 7 % 5).astype(float)

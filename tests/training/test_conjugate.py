@@ -7,8 +7,7 @@ import pytest
 
 import streamnb as snb
 from streamnb.rows.boundary import as_chunk
-from streamnb.solving.label_axes import LabelAxes
-from streamnb.solving.least_squares import LeastSquaresPath
+from streamnb.solving.least_squares import LabelAxes, LeastSquaresPath
 from streamnb.training.conjugate import ConjugateGradients, LeastSquaresMethod, Solved, of_labels
 from streamnb.training.descent import Penalties
 from streamnb.training.objectives import MOMENTS, LeastSquares
