@@ -14,7 +14,7 @@ from unittest.mock import patch
 import streamnb as snb
 from benchmarks.peers.table import SLOWER, Row, Size, ratio, ratios
 from benchmarks.peers.texts import COPIES, N_FEATURES, WORDS, drawn
-from streamnb.corpora import inputs
+from streamnb.corpora import reading
 
 FILES, FILE_BYTES = 16, 16 << 20  # of a corpus for workers
 CLASSES = (2, 2.5, 6), (24, 2, 4)  # classes, floor and goal
@@ -83,7 +83,7 @@ def workers_row(path: Path, folder: Path, model: snb.LinearNB, size: Size) -> Ro
     data.mkdir()
     for k in range(FILES):
         (data / f"{k:02d}.jsonl").write_bytes(text)
-    with ExitStack() as stack, patch.object(inputs, "PART_BYTES", FILE_BYTES):
+    with ExitStack() as stack, patch.object(reading, "PART_BYTES", FILE_BYTES):
         options = {"threads_per_worker": 1, "dashboard_address": None}
         clusters = [stack.enter_context(LocalCluster(n_workers=n, **options)) for n in (1, 2)]
 

@@ -16,12 +16,18 @@ import numpy as np
 from streamnb.core import arguments, persistence
 from streamnb.core.messages import listed, unsigned, warn
 from streamnb.core.stored_files import is_url
-from streamnb.corpora.folder import Folder
-from streamnb.corpora.inputs import CorpusPart, Files, files_of, kind_of_files, parts_of
-from streamnb.corpora.parts import SKIP, STRICT, Made, PartWork, Written, begin, write_parts
-from streamnb.corpora.reading import CorpusReading
+from streamnb.corpora.parts import SKIP, STRICT, Folder, Made, PartWork, Written, begin, write_parts
+from streamnb.corpora.reading import (
+    CorpusPart,
+    CorpusReading,
+    Files,
+    HeldTable,
+    files_of,
+    is_held_table,
+    kind_of_files,
+    parts_of,
+)
 from streamnb.corpora.scoring import ScoringModels
-from streamnb.corpora.tables import HeldTable, is_held_table
 from streamnb.encoding.text import TextEncoding
 from streamnb.estimators.classifier import Classifier, fitted_model
 from streamnb.passes.contract import RunOptions

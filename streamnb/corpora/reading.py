@@ -1,14 +1,20 @@
-"""Reads the rows of one part: jobs that parse them, and what is kept of each row as it is stored."""
+"""The files or the table of a corpus, the parts in which they are read, and the rows of one part."""
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
-from streamnb.corpora.inputs import CorpusPart
+import numpy as np
+
+from streamnb.core.messages import DataError, listed
+from streamnb.core.stored_files import is_url
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.text import TextEncoding
+from streamnb.rows.boundary import is_dask
 from streamnb.rows.documents import (
     OF_FILES,
     OF_RECORDS,
@@ -19,11 +25,114 @@ from streamnb.rows.documents import (
     documents_of_warc,
     pieces_of,
 )
-from streamnb.rows.files import FILES, IPC, LINES, PARQUET, WARC, size_of
+from streamnb.rows.files import (
+    CSV,
+    FILES,
+    IPC,
+    JSON,
+    LINES,
+    MAGIC,
+    PARQUET,
+    TEXT_PACKED,
+    WARC,
+    by_magic,
+    by_name,
+    compression_of,
+    files_at,
+    head_of,
+    listed_at,
+    no_such_file,
+    size_of,
+    with_sizes,
+)
 from streamnb.rows.line_files import LinesOfFile
 from streamnb.rows.line_formats import fields_format, format_beside, stored_format, text_format
+from streamnb.rows.source import Source
+from streamnb.rows.table_columns import arrow
 from streamnb.rows.table_files import IPCFiles, ParquetFiles
+from streamnb.rows.table_opening import as_table, is_path, is_table, tabular
 from streamnb.rows.tables import Fields, check_has
+
+PART_BYTES = 64 << 20  # stored bytes of files that are read as one part, or of a piece of a larger file
+DIVISIBLE = JSON, LINES, PARQUET, IPC  # kinds that are read from any place on; quoted fields of CSV may span lines
+Files = list[tuple[str, int]]  # paths and sizes
+PART_ROWS, PIECE_ROWS = 1 << 20, 1 << 16  # of a table in memory
+
+
+@dataclass(frozen=True)
+class CorpusPart:
+    """Rows that are read and written together: those of some files, or one of several pieces of a file."""
+
+    number: int
+    files: tuple[str, ...] = ()
+    piece: int = 0
+    n_pieces: int = 1
+
+    def __str__(self) -> str:
+        return f"part {self.number}, of {self.files[0]}"
+
+
+def files_of(X: Any) -> Files:
+    """The files of a path, pattern, folder or URL, or of several, sorted within each."""
+    several = isinstance(X, list | tuple)
+    if not several and not isinstance(X, str | os.PathLike):
+        raise TypeError(
+            f"X is of type {type(X).__name__}; it should be a path, a pattern such as 'crawl/*.jsonl.zst', a folder, "
+            "or a list of these"
+        )
+    found = [file for one in (X if several else [X]) for file in _files(os.fspath(one))]
+    if not found:
+        raise ValueError("X=[] names no file")
+    return found
+
+
+def _files(path: str) -> Files:
+    if is_url(path):
+        return listed_at(path)
+    if not os.path.isdir(path):
+        return list(with_sizes(map(os.path.abspath, files_at(path))))
+    inside = (file for file in sorted(Path(path).rglob("*")) if file.is_file())
+    hidden = ".", "_"
+    found = [str(file) for file in inside if not any(part.startswith(hidden) for part in file.relative_to(path).parts)]
+    if not found:
+        raise no_such_file(path)
+    return list(with_sizes(map(os.path.abspath, found)))
+
+
+def kind_of_files(files: Files, whole_files: bool = False) -> str:
+    """What all files are: lines, JSON lines, CSV, Parquet, Arrow IPC, WARC, or with `whole_files` a row each."""
+    if whole_files:
+        return FILES
+    kinds = {path: by_name(path, TEXT_PACKED) or LINES for path, _ in files}
+    first = files[0][0]
+    for path, kind in kinds.items():
+        if kind != kinds[first]:
+            raise DataError(f"{path} is {kind}, but {first} is {kinds[first]}; give files of one format")
+    kind = kinds[first]
+    if kind not in (LINES, JSON, CSV, PARQUET, IPC, WARC):
+        raise DataError(f"{first} is {kind}; a corpus is of JSON lines, CSV, text, Parquet, Arrow IPC or WARC files")
+    other = by_magic(head_of(first), MAGIC)
+    if other is not None and other != kind:
+        raise DataError(f"{first} is {other}, unlike its name; rename it")
+    return kind
+
+
+def parts_of(files: Files, kind: str) -> list[CorpusPart]:
+    """The parts in which files are read; they depend on the names and sizes of the files alone."""
+    groups: list[tuple[list[str], int]] = []
+    together = 0
+    for path, size in files:
+        n_pieces = max(-(-size // PART_BYTES), 1) if kind in DIVISIBLE and size > PART_BYTES else 1
+        if n_pieces > 1 and kind in (JSON, LINES) and compression_of(path) is not None:
+            n_pieces = 1  # a packed file is read from its beginning
+        if groups and n_pieces == groups[-1][1] == 1 and together + size <= PART_BYTES:
+            groups[-1][0].append(path)
+            together += size
+        else:
+            groups.append(([path], n_pieces))
+            together = size
+    pieces = [(tuple(paths), k, n) for paths, n in groups for k in range(n)]
+    return [CorpusPart(number, *piece) for number, piece in enumerate(pieces)]
 
 
 @dataclass(frozen=True)
@@ -135,3 +244,45 @@ class CorpusReading:
         for first_row, read in tables.jobs(start, stop):
             rows = read()
             yield TablePiece(first_row, rows, int(size * rows.shape[0]), rows.shape[0])
+
+
+def is_held_table(X: Any) -> bool:
+    """Whether X is a table that is not to be opened from files."""
+    return not isinstance(X, Source) and is_table(X) and not is_path(X)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldTable:
+    """How a table is read: in parts of so many rows, or in the partitions that it has in Dask."""
+
+    table: Any  # of pandas, Dask or Arrow
+
+    @classmethod
+    def of(cls, X: Any) -> "HeldTable":
+        """Of a data frame of any package, or an Arrow table."""
+        X = tabular(as_table(X, named=True))
+        return cls(X if hasattr(X, "iloc") else arrow().table(X))
+
+    def check_has(self, argument: str, names: Iterable[str]) -> None:
+        """Refuse names that are no columns."""
+        known = [str(name) for name in getattr(self.table, "column_names", None) or self.table.columns]
+        for name in names:
+            if name not in known:
+                raise ValueError(f"{argument}={name!r} is not a column of X; it has {listed(np.array(known, object))}")
+
+    @property
+    def parts(self) -> list[CorpusPart]:
+        """The parts, which follow the order of the rows."""
+        n_parts = self.table.npartitions if is_dask(self.table) else max(-(-self.table.shape[0] // PART_ROWS), 1)
+        return [CorpusPart(number, ("the table",), number, n_parts) for number in range(n_parts)]
+
+    def jobs(self, part: CorpusPart) -> Iterator[TablePiece]:
+        """Yield pieces of a part, in order."""
+        if is_dask(self.table):
+            rows = self.table.get_partition(part.piece).compute()
+        else:
+            rows = self.table[part.piece * PART_ROWS : (part.piece + 1) * PART_ROWS]
+        for first in range(0, rows.shape[0], PIECE_ROWS):
+            some = rows[first : first + PIECE_ROWS]
+            nbytes = some.memory_usage(index=False).sum() if hasattr(some, "iloc") else some.nbytes
+            yield TablePiece(first, some, int(nbytes), some.shape[0], first)

@@ -11,13 +11,10 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments
-from streamnb.corpora.choosing import Cut, RankedRows, cut_of, fit, hashes_of
-from streamnb.corpora.conditions import Condition
-from streamnb.corpora.folder import ABOUT, Folder
-from streamnb.corpora.inputs import CorpusPart, kind_of_files, parts_of
-from streamnb.corpora.parts import SKIP, STRICT, Made, PartWork, Written, begin, notes_of, write_parts
+from streamnb.corpora.choosing import Condition, Cut, RankedRows, cut_of, fit, hashes_of
+from streamnb.corpora.parts import ABOUT, SKIP, STRICT, Folder, Made, PartWork, Written, begin, notes_of, write_parts
 from streamnb.corpora.predictions import check_text, corpus, description
-from streamnb.corpora.reading import CorpusReading
+from streamnb.corpora.reading import CorpusPart, CorpusReading, kind_of_files, parts_of
 from streamnb.corpora.scoring import ScoredLabels, ScoringModels
 from streamnb.passes.contract import RunOptions
 from streamnb.rows.files import CSV, FILES, JSON, LINES, WARC, compression_by_name

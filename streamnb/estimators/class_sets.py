@@ -11,9 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from streamnb.core import arguments, persistence
-from streamnb.estimators.learned import learned
 from streamnb.estimators.linear_nb import LinearNB
-from streamnb.estimators.parameters import number_above_0
+from streamnb.estimators.parameters import learned, number_above_0
 from streamnb.models.linear import LinearModel
 from streamnb.models.on_demand import UnheldModel
 from streamnb.problem.families import as_family

@@ -11,8 +11,7 @@ import numpy as np
 from streamnb.core import arguments, messages, persistence
 from streamnb.estimators import incremental
 from streamnb.estimators.incremental import IncrementalClassifier
-from streamnb.estimators.learned import learned, logs
-from streamnb.estimators.parameters import Check, optional
+from streamnb.estimators.parameters import Check, learned, logs, optional
 from streamnb.models.linear import LinearModel, OddsModel, sums_of_logs
 from streamnb.problem.schemes import Joint
 from streamnb.rows.boundary import Domain

@@ -14,8 +14,7 @@ from streamnb.core.arguments import Rows
 from streamnb.estimators import incremental
 from streamnb.estimators.classifier import decision_function
 from streamnb.estimators.incremental import IncrementalClassifier, unchanged
-from streamnb.estimators.learned import learned, logs
-from streamnb.estimators.parameters import boolean, integer_from, number_from_0, one_of, optional
+from streamnb.estimators.parameters import boolean, integer_from, learned, logs, number_from_0, one_of, optional
 from streamnb.models.linear import LinearModel
 from streamnb.models.quadratic import CovarianceModel
 from streamnb.problem.schemes import Joint, as_scheme

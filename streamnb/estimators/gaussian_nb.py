@@ -9,8 +9,7 @@ import numpy as np
 from streamnb.core import arguments, persistence
 from streamnb.estimators import incremental
 from streamnb.estimators.incremental import IncrementalClassifier
-from streamnb.estimators.learned import learned, logs
-from streamnb.estimators.parameters import number_from_0
+from streamnb.estimators.parameters import learned, logs, number_from_0
 from streamnb.models.linear import LinearModel
 from streamnb.models.quadratic import QuadraticModel
 from streamnb.problem.schemes import Joint

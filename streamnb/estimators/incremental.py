@@ -12,7 +12,7 @@ from streamnb.core import arguments, row_checks
 from streamnb.core.arguments import PerRow, Rows
 from streamnb.estimators import scan_fits
 from streamnb.estimators.classifier import Classifier
-from streamnb.estimators.learned import learned
+from streamnb.estimators.parameters import learned
 from streamnb.estimators.preparation import all_or_nothing, names_of_columns, opened_to_fit, shrink
 from streamnb.models.linear import LinearModel
 from streamnb.passes.contract import Report, RunOptions

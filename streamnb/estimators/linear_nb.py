@@ -9,11 +9,10 @@ import numpy as np
 
 from streamnb.core import persistence
 from streamnb.encoding.learning import StepsOfFolds, check_applied, check_maps, learned_maps, of_values
-from streamnb.estimators import incremental, linear_predictions, posteriors
+from streamnb.estimators import incremental, linear_predictions
 from streamnb.estimators.classifier import family_of_columns
 from streamnb.estimators.incremental import IncrementalClassifier
-from streamnb.estimators.learned import learned
-from streamnb.estimators.parameters import Parameter, boolean, check_each, check_one_tau, one_of
+from streamnb.estimators.parameters import Parameter, boolean, check_each, check_one_tau, learned, one_of
 from streamnb.estimators.preparation import StepRequest, all_or_nothing, check_coded, check_step, opened_to_fit
 from streamnb.models.decision_rule import DecisionRule
 from streamnb.models.linear import LinearModel
@@ -245,8 +244,8 @@ class LinearNB(IncrementalClassifier):
     decision_function = linear_predictions.decision_function
     sparsify = linear_predictions.sparsify
     mahalanobis, log_density = linear_predictions.mahalanobis, linear_predictions.log_density
-    smoothing_ = posteriors.smoothing_
-    posterior, log_evidence = posteriors.posterior, posteriors.log_evidence
+    smoothing_ = linear_predictions.smoothing_
+    posterior, log_evidence = linear_predictions.posterior, linear_predictions.log_evidence
     _calibrates = linear_predictions.has_probabilities
 
     def _set_model(self, model: LinearModel, calibrated: bool = False) -> None:
@@ -322,7 +321,7 @@ class LinearNB(IncrementalClassifier):
             options["smoothing"] = self._now("smoothing_")
             if self._used_params["feature_weight"] is not None:
                 raise ValueError("predictive=True counts all features alike; it should be False with a feature_weight")
-            known = self._weighted, self._now("_model"), posteriors.used_family(self)
+            known = self._weighted, self._now("_model"), linear_predictions.used_family(self)
             self._learned["_predictive"] = predictive_model(*known, **options)
         return self._learned["_predictive"]
 

@@ -1,15 +1,14 @@
-"""Tables of what the parameters of estimators may be: a check for each name.
-
-An estimator lists the checks of its parameters in `_checks`; conditions between several of them are code in its
-`_check_params`.
-"""
+"""Tables of what the parameters of estimators may be, and fitted attributes that are computed on first access."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from streamnb.core import arguments
+from streamnb.core.guesses import CAUSES, missing
 from streamnb.problem.penalties import Penalty
 
 Check = Callable[[str, Any], Any]  # raises unless a parameter, given its name and value, is right
@@ -70,3 +69,51 @@ class Parameter:
 
     def __set__(self, instance: Any, value: Any) -> None:
         vars(instance)[self._name] = value
+
+
+class learned:
+    """A fitted attribute, computed from the statistics on first access and cached until they change.
+
+    If it cannot be computed, `hasattr` and `dir` see it as missing; the error explains why.
+    """
+
+    def __init__(self, compute: Callable[[Any], Any]):
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self
+        if not hasattr(instance, "stats_"):
+            raise AttributeError(f"{type(instance).__name__} has no {self._name!r} before fit")
+        try:
+            return self.of(instance)
+        except CAUSES as cause:
+            raise missing(cause) from cause
+
+    def of(self, instance: Any) -> Any:
+        """The value, for methods: raises the original error, not an AttributeError, if it cannot be computed."""
+        fault: BaseException | None = None
+        known = vars(instance)["_learned"]  # a cache, which predictions may fill without setting an attribute
+        if self._name not in known:
+            try:
+                known[self._name] = self._compute(instance)
+            except AttributeError as error:
+                fault = error.__cause__  # the error of an attribute that this one depends on
+                if fault is None:
+                    raise
+        if fault is not None:
+            raise fault
+        return known[self._name]
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        raise AttributeError(f"{self._name!r} follows from the statistics; change the parameters with refit(...)")
+
+
+def logs(values: np.ndarray) -> np.ndarray:
+    """Natural logarithms; -inf for 0."""
+    with np.errstate(divide="ignore"):
+        return np.log(values)

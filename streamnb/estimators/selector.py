@@ -18,7 +18,7 @@ from streamnb.core.arguments import PerRow, Rows
 from streamnb.core.guesses import available_if
 from streamnb.encoding.opening import opened_for
 from streamnb.estimators import preparation, scan_fits
-from streamnb.estimators.learned import learned
+from streamnb.estimators.parameters import learned
 from streamnb.estimators.preparation import Preparation, StepRequest
 from streamnb.passes.answering import answer
 from streamnb.passes.contract import Report, RunOptions

@@ -17,8 +17,16 @@ from streamnb.encoding.learning import ChosenColumns, LearnsBins, prepared
 from streamnb.estimators import incremental
 from streamnb.estimators.classifier import decision_function
 from streamnb.estimators.incremental import IncrementalClassifier
-from streamnb.estimators.learned import learned, logs
-from streamnb.estimators.parameters import Parameter, check_one_tau, integer_from, number_above_0, one_of, optional
+from streamnb.estimators.parameters import (
+    Parameter,
+    check_one_tau,
+    integer_from,
+    learned,
+    logs,
+    number_above_0,
+    one_of,
+    optional,
+)
 from streamnb.estimators.preparation import StepRequest, check_step
 from streamnb.models.tree import TreeColumns, TreeModel
 from streamnb.passes.contract import RunOptions

@@ -6,13 +6,11 @@ They need matplotlib, ``pip install streamnb[plot]``, and no other room does. On
 
 from streamnb.plotting.evaluations import ConfusionMatrixDisplay, ReliabilityDisplay, RocDisplay
 from streamnb.plotting.forest import DifferencesDisplay, SearchDisplay, SlicesDisplay
-from streamnb.plotting.regression_paths import RegressionPathDisplay
-from streamnb.plotting.scores import ScoreDisplay
-from streamnb.plotting.selected import SelectionDisplay
+from streamnb.plotting.scores import ScoreDisplay, SelectionDisplay
 from streamnb.plotting.telling import TellingFeaturesDisplay
 from streamnb.plotting.terms import AdditiveDisplay
 from streamnb.plotting.trees import TreeDisplay
-from streamnb.plotting.weights import RegularizationPathDisplay
+from streamnb.plotting.weights import RegressionPathDisplay, RegularizationPathDisplay
 
 __all__ = [
     "AdditiveDisplay",

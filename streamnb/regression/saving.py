@@ -13,8 +13,7 @@ from streamnb.core import arguments, persistence
 from streamnb.estimators import preparation
 from streamnb.estimators.exporting import checked_meta
 from streamnb.estimators.preparation import StepRequest
-from streamnb.export.regressions import RegressionWeights, linear_regression_of
-from streamnb.export.writing import write
+from streamnb.export.writing import RegressionWeights, linear_regression_of, write
 from streamnb.passes.contract import Report
 from streamnb.regression.target_sums import TargetSums
 

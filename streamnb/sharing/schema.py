@@ -21,9 +21,16 @@ from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding
 from streamnb.rows.table_opening import COMPLETE, as_table, is_table
 from streamnb.scanning.class_scan import ClassScan, names_of, run_scan
-from streamnb.sharing.learned_columns import LabelScan, LearnedColumns, LearnedSchema, LearnedTable, LearnedVocabulary
+from streamnb.sharing.learned_columns import (
+    LabelScan,
+    LearnedColumns,
+    LearnedSchema,
+    LearnedTable,
+    LearnedVocabulary,
+    SiteRows,
+    no_rows,
+)
 from streamnb.sharing.rounds import begun
-from streamnb.sharing.site_rows import SiteRows, no_rows
 from streamnb.sharing.site_sums import Site, SiteSums, folding_of_sites
 from streamnb.stats.moment_sums import check_moments
 

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from streamnb.corpora.choosing import RankedRows, Seen, cut_of, gumbel, hashes_of, ordered
-from streamnb.corpora.conditions import Condition
-from streamnb.corpora.folder import Folder
-from streamnb.corpora.inputs import CorpusPart
+from streamnb.corpora.choosing import Condition, RankedRows, Seen, cut_of, gumbel, hashes_of, ordered
+from streamnb.corpora.parts import Folder
+from streamnb.corpora.reading import CorpusPart
 from streamnb.corpora.scoring import ScoredLabels, scores_of
 from streamnb.passes.contract import RunOptions
 from streamnb.rows.texts import of_strings

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamnb.corpora.conditions import Condition
+from streamnb.corpora.choosing import Condition
 
 NUMBERS = st.floats(0, 1).map(lambda number: round(number, 2))
 COMPARISONS = st.builds("{} {} {}".format, st.sampled_from("abc"), st.sampled_from(["<", "<=", ">", ">="]), NUMBERS)

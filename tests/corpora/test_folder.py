@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from streamnb.corpora.folder import RUN, Folder
+from streamnb.corpora.parts import RUN, Folder
 
 
 @pytest.fixture(params=["here", "url"])

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamnb.core.messages import DataError
-from streamnb.corpora import inputs
-from streamnb.corpora.inputs import files_of, kind_of_files, parts_of
+from streamnb.corpora import reading
+from streamnb.corpora.reading import files_of, kind_of_files, parts_of
 from streamnb.rows.files import CSV, JSON, PARQUET
 from tests.support.corpora import corpus
 
@@ -47,12 +47,12 @@ def test_files_are_of_one_kind():
 
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=12), st.sampled_from([PARQUET, CSV]))
 def test_each_file_is_read_once_and_parts_are_of_one_size(sizes, kind):
-    before, inputs.PART_BYTES = inputs.PART_BYTES, 100
+    before, reading.PART_BYTES = reading.PART_BYTES, 100
     try:
         files = [(f"{k:02d}", size) for k, size in enumerate(sizes)]
         parts = parts_of(files, kind)
     finally:
-        inputs.PART_BYTES = before
+        reading.PART_BYTES = before
     assert [part.number for part in parts] == list(range(len(parts)))
     read = [(file, part.piece, part.n_pieces) for part in parts for file in part.files]
     n_pieces = [max(-(-size // 100), 1) if kind == PARQUET else 1 for size in sizes]

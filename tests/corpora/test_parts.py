@@ -7,16 +7,15 @@ import distributed
 import pytest
 
 import streamnb as snb
-from streamnb.corpora import inputs, parts
-from streamnb.corpora.folder import Folder
-from streamnb.corpora.parts import Written
+from streamnb.corpora import parts, reading
+from streamnb.corpora.parts import Folder, Written
 from tests.support.corpora import corpus, model, written
 from tests.support.processes import python
 
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    monkeypatch.setattr(inputs, "PART_BYTES", 8000)
+    monkeypatch.setattr(reading, "PART_BYTES", 8000)
     fitted, data = model(), corpus(tmp_path / "in")
 
     def run(name, **options):
@@ -64,7 +63,7 @@ def test_a_full_disk_leaves_nothing_half_written(after, run, tmp_path, monkeypat
     with pytest.raises(OSError, match="No space left"):
         run("full")
     monkeypatch.undo()
-    monkeypatch.setattr(inputs, "PART_BYTES", 8000)
+    monkeypatch.setattr(reading, "PART_BYTES", 8000)
     expected = written(tmp_path / "whole")
     assert written(tmp_path / "full").items() <= expected.items() if (tmp_path / "full").exists() else True
     run("full")

@@ -15,7 +15,7 @@ import pytest
 
 import streamnb as snb
 from streamnb.core.messages import DataError
-from streamnb.corpora import inputs, tables
+from streamnb.corpora import reading
 from tests.support.corpora import corpus, lines, model, written_lines
 from tests.support.web_server import serving
 
@@ -36,7 +36,7 @@ def table_of(folder):
     "packing, n_threads, size", [("", 1, 1 << 20), ("", 3, 4000), (".zst", 2, 100), (".gz", 1, 100)]
 )
 def test_they_are_those_of_the_model_in_order(packing, n_threads, size, fitted, tmp_path, monkeypatch):
-    monkeypatch.setattr(inputs, "PART_BYTES", size)
+    monkeypatch.setattr(reading, "PART_BYTES", size)
     out = tmp_path / "out"
     options = {"text": "text", "keep": ["id", "kind"], "proba": True, "scores": True, "n_threads": n_threads}
     found = snb.write_predictions(fitted, corpus(tmp_path / "in", packing=packing), out, **options)
@@ -260,8 +260,8 @@ HELD = {
 
 @pytest.mark.parametrize("kind", HELD)
 def test_tables_that_are_no_files(kind, tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "PART_ROWS", 128)
-    monkeypatch.setattr(tables, "PIECE_ROWS", 50)
+    monkeypatch.setattr(reading, "PART_ROWS", 128)
+    monkeypatch.setattr(reading, "PIECE_ROWS", 50)
     model = snb.LinearNB("auto").fit(FRAME[["a", "c"]], LATE)
     found = snb.write_predictions(model, HELD[kind](FRAME), tmp_path / "out", proba=True, keep=["id"])
     table = table_of(tmp_path / "out")

@@ -7,8 +7,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
-from streamnb.corpora.inputs import CorpusPart
-from streamnb.corpora.reading import CorpusReading
+from streamnb.corpora.reading import CorpusPart, CorpusReading
 from streamnb.encoding.ngrams import NGrams
 from streamnb.encoding.text import TextEncoding
 from streamnb.rows.files import CSV, IPC, JSON, LINES, PARQUET

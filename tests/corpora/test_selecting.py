@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import streamnb as snb
-from streamnb.corpora import inputs
+from streamnb.corpora import reading
 from streamnb.corpora.choosing import gumbel
 from streamnb.corpora.scoring import scores_of
 from tests.support.corpora import corpus, lines, model, odds, wet, written, written_lines
@@ -26,13 +26,13 @@ def fitted():
 def select(fitted, tmp_path):
     def select(label="good", models=fitted, rows=ROWS, packing="", size=1 << 20, **options):
         k = len(list(tmp_path.iterdir()))
-        before, inputs.PART_BYTES = inputs.PART_BYTES, size
+        before, reading.PART_BYTES = reading.PART_BYTES, size
         try:
             data = corpus(tmp_path / f"in{k}", rows, packing=packing)
             options = {"text": "text"} | options
             return snb.select(models, data, tmp_path / f"out{k}", label, **options), tmp_path / f"out{k}"
         finally:
-            inputs.PART_BYTES = before
+            reading.PART_BYTES = before
 
     return select
 

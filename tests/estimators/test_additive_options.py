@@ -2,7 +2,7 @@
 
 import pytest
 
-from streamnb.estimators.additive_options import check_feature, check_interactions, check_monotone, choices
+from streamnb.estimators.additive import check_feature, check_interactions, check_monotone, choices
 
 
 def test_choices_fall_and_stand_once():

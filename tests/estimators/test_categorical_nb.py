@@ -9,7 +9,7 @@ from sklearn import naive_bayes
 
 import streamnb as snb
 from streamnb.core import memory
-from streamnb.estimators import categorical_nb, categories
+from streamnb.estimators import categorical_nb
 from streamnb.stats.sparse_tables import SparseTable
 
 HIGHEST = 2**31 - 1
@@ -28,7 +28,7 @@ def rows_with(*categories, n_rows=60):
     """Rows of three features; the first has these categories too."""
     rng = np.random.default_rng(0)
     x = rng.integers(0, 4, (n_rows, 3))
-    x[:: n_rows // 12, 0] = np.resize(categories, 12)
+    x[:: n_rows // 12, 0] = np.resize(categorical_nb, 12)
     return x, rng.integers(0, 2, n_rows)
 
 
@@ -60,7 +60,7 @@ def test_categories_of_high_numbers_take_the_memory_of_those_that_are_seen(highe
 def test_they_are_those_of_scikit_learn(unseen, monkeypatch):
     x, y = rows_with(50_000, 7, 123)
     y[:3] = 2
-    monkeypatch.setattr(categories, "FEW", 1 << 10)
+    monkeypatch.setattr(categorical_nb, "FEW", 1 << 10)
     ours, theirs = (kind.CategoricalNB(alpha=0.3).fit(x, y) for kind in (snb, naive_bayes))
     ours.refit(unseen=unseen)
     new = x.copy()
@@ -79,8 +79,8 @@ def test_both_kinds_of_tables_give_the_same_bits(unseen, monkeypatch):
     new = x.copy()
     new[:2, 0] = 60_000 if unseen != "error" else 40_000, 9
     found = []
-    for few in (categories.FEW, 1 << 10):
-        monkeypatch.setattr(categories, "FEW", few)
+    for few in (categorical_nb.FEW, 1 << 10):
+        monkeypatch.setattr(categorical_nb, "FEW", few)
         model = snb.CategoricalNB(alpha=0.5, unseen=unseen, min_categories=[5, 9, 4]).fit(x, y, weight)
         parts = snb.CategoricalNB(alpha=0.5, unseen=unseen, min_categories=[5, 9, 4])
         for some in (slice(0, 1), slice(1, 20), slice(20, None)):
@@ -140,7 +140,7 @@ def test_tables_too_large_to_be_held_are_refused_with_the_numbers(name, monkeypa
 
 
 def test_a_model_that_does_not_fit_into_memory_is_refused_with_the_numbers(monkeypatch):
-    monkeypatch.setattr(categories, "FEW", 1 << 10)
+    monkeypatch.setattr(categorical_nb, "FEW", 1 << 10)
     monkeypatch.setattr(categorical_nb, "LARGE", 1 << 8)
     x, y = rows_with(*range(0, 24_000, 2_000))
     model = snb.CategoricalNB().fit(x, y)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from streamnb.estimators.categories import Cells
+from streamnb.estimators.categorical_nb import Cells
 from streamnb.rows.boundary import as_chunk
 
 X = np.array([[0, 2, 1], [3, 0, 1], [0, 2, 0]])

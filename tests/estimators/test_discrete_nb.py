@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import streamnb as snb
-from streamnb.estimators import categories
+from streamnb.estimators import categorical_nb
 from streamnb.estimators.categorical_nb import CategoricalNB
 from streamnb.estimators.discrete_nb import BernoulliNB, ComplementNB, MultinomialNB, PoissonNB
 from streamnb.estimators.gaussian_nb import GaussianNB
@@ -303,8 +303,8 @@ def test_a_failed_partial_fit_leaves_the_model_as_it_was(model):
 
 
 def test_the_last_category_stands_for_the_unseen_ones():
-    cells = categories.Cells(np.array([1, 5]), np.array([0, 1]), np.array([0, 2]), 2)
-    one_hot, _ = categories.Slots(np.array([2, 2])).one_hot(cells, 0)
+    cells = categorical_nb.Cells(np.array([1, 5]), np.array([0, 1]), np.array([0, 2]), 2)
+    one_hot, _ = categorical_nb.Slots(np.array([2, 2])).one_hot(cells, 0)
     assert one_hot.indices.tolist() == [1, 5]
 
 

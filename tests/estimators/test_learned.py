@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from streamnb.estimators.learned import learned, logs
+from streamnb.estimators.parameters import learned, logs
 
 
 class Model:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import streamnb as snb
-from streamnb.export.regressions import RegressionWeights, json_of, onnx_of
+from streamnb.export.writing import RegressionWeights, json_of, onnx_of
 from tests.support.refusals import cases, refused
 
 rng = np.random.default_rng(3)

@@ -71,7 +71,7 @@ MOST = {  # `make house` prints what there is
     "statements": 44_900,
     "nodes per statement": 6.55,  # fewer files have fewer imports, which are statements without nodes
     "classes": 695,
-    "files": 375,
+    "files": 345,
     "files with one importer": 104,
     "conditional expressions per 1,000 statements": 57.5,
     "starred arguments per 1,000 statements": 24.0,

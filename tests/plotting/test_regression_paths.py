@@ -6,7 +6,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 import streamnb as snb
-from streamnb.plotting.regression_paths import RegressionPathDisplay
+from streamnb.plotting.weights import RegressionPathDisplay
 
 rng = np.random.default_rng(5)
 X = pd.DataFrame(rng.normal(size=(90, 4)), columns=["long", "short", "none", "some"])

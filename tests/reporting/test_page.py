@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import streamnb as snb
-from streamnb.reporting.page import HERE
+from streamnb.reporting.report import HERE
 from tests.reporting.conftest import HOSTILE, NAMES, several
 
 CSS = (HERE / "page.css").read_text()

@@ -16,7 +16,7 @@ from zarr.storage import FsspecStore, ObjectStore, WrapperStore
 
 import streamnb as snb
 from streamnb.core import stored_files
-from streamnb.corpora import inputs
+from streamnb.corpora import reading
 from streamnb.rows.opening import opened
 from tests.support import corpora, object_store
 from tests.support.clusters import cluster_of, prefixes, watched
@@ -181,7 +181,7 @@ def test_workers_read_the_object_store_themselves(url, rows, lines, tmp_path):
 
 
 def test_corpora_are_read_and_written_in_parts(server, tmp_path, monkeypatch):
-    monkeypatch.setattr(inputs, "PART_BYTES", 100)
+    monkeypatch.setattr(reading, "PART_BYTES", 100)
     fitted, pattern = corpora.model(), corpora.corpus(tmp_path / "in", packing=".zst")
     S3FileSystem().put(str(tmp_path / "in"), f"{BUCKET}/crawl", recursive=True)
     server.faults({"path": "part-00001", "method": "PUT", "times": 2, "status": "503 Slow Down"})

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from streamnb.rows.opening import opened
 from streamnb.rows.splits import Folding
-from streamnb.sharing.site_rows import SiteRows, no_rows
+from streamnb.sharing.learned_columns import SiteRows, no_rows
 
 X = np.arange(12.0).reshape(6, 2)
 Y = np.array([1, 9, 2, 1, 9, 2])

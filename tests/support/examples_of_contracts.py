@@ -68,7 +68,7 @@ from streamnb.selection.fold_judge import FoldJudge
 from streamnb.selection.fold_models import HeldOut
 from streamnb.selection.grid_models import GridModels
 from streamnb.selection.redundancy import PairScan
-from streamnb.sharing.site_rows import SiteRows
+from streamnb.sharing.learned_columns import SiteRows
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.histograms import Grid
 from streamnb.stats.row_sample import SampleTask

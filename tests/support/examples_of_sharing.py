@@ -10,9 +10,8 @@ import streamnb as snb
 from streamnb.passes.contract import PassTask
 from streamnb.rows.opening import opened
 from streamnb.rows.source import Source
-from streamnb.sharing.learned_columns import LabelScan, LearnedSchema
+from streamnb.sharing.learned_columns import LabelScan, LearnedSchema, SiteRows
 from streamnb.sharing.schema import Schema
-from streamnb.sharing.site_rows import SiteRows
 from streamnb.sharing.site_sums import SiteSums
 from tests.support.examples_of_problems import every
 from tests.support.examples_of_raw_rows import kinds_of_columns

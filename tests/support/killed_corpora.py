@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import streamnb as snb
-from streamnb.corpora import inputs
+from streamnb.corpora import reading
 from tests.support.corpora import corpus, lines, model, written
 
 SHARE = 0.3
@@ -35,7 +35,7 @@ def killed(fitted, rows, folder, seconds):
 
 
 def main(folder, n_kills):
-    folder, inputs.PART_BYTES = Path(folder), 9000
+    folder, reading.PART_BYTES = Path(folder), 9000
     fitted, rows = model(), corpus(folder / "in", lines(800), 3)
     selected(fitted, rows, folder / "undisturbed")
     started = time.perf_counter()
