@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from streamnb.corpora.choosing import Condition, RankedRows, Seen, cut_of, gumbel, hashes_of, ordered
+from streamnb.corpora.choosing import Condition, RankedRows, Seen, cut_of, gumbel, hashes_of
 from streamnb.corpora.parts import Folder
 from streamnb.corpora.reading import CorpusPart
 from streamnb.corpora.scoring import ScoredLabels, scores_of
@@ -71,16 +71,6 @@ def test_rows_of_each_label_are_chosen_apart_and_conditions_hold(seed, n, n_want
     assert set(np.flatnonzero(found)) == expected
 
 
-def test_whole_numbers_are_in_the_order_of_the_numbers():
-    numbers = np.sort(np.concatenate([np.random.default_rng(0).normal(size=100), [np.inf, -np.inf, 1e-320, 0.0]]))
-    assert (np.diff(ordered(numbers).astype(object)) > 0).all() and ordered(np.array([-0.0])) == ordered(np.zeros(1))
-
-
-@given(st.integers(0, 2**63), st.integers(0, 30), st.integers(0, 30))
-def test_noise_of_a_row_depends_on_its_number_alone(seed, first, n):
-    np.testing.assert_array_equal(gumbel(seed, first, n), gumbel(seed, 0, 60)[first : first + n])
-
-
 def test_noise_is_gumbel_and_samples_are_by_the_odds():
     assert stats.kstest(gumbel(3, 0, 20_000), "gumbel_r").pvalue > 0.01
     odds = np.log(np.tile([1.0, 2.0, 5.0], 1))
@@ -95,15 +85,6 @@ def test_spaces_and_case_of_ascii_letters_do_not_matter():
     hashes = hashes_of(texts)
     assert hashes[0] == hashes[1] != hashes[2] and hashes[3] != hashes[4] and hashes[5] == hashes[6]
     np.testing.assert_array_equal(hashes_of(texts.picked(slice(2, 5))), hashes[2:5])
-
-
-@given(st.lists(st.lists(st.integers(0, 30), max_size=12), max_size=8))
-def test_the_first_of_each_is_no_repeat_whatever_the_parts(parts):
-    seen, before = Seen(), set()
-    for part in parts:
-        expected = [one in before or one in part[:k] for k, one in enumerate(part)]
-        assert seen.repeated(np.array(part, np.uint64)).tolist() == expected
-        before |= set(part)
 
 
 def test_more_texts_than_memory_holds_are_refused():

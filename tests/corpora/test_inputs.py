@@ -2,13 +2,10 @@
 
 import fsspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from streamnb.core.messages import DataError
-from streamnb.corpora import reading
-from streamnb.corpora.reading import files_of, kind_of_files, parts_of
-from streamnb.rows.files import CSV, JSON, PARQUET
+from streamnb.corpora.reading import files_of, kind_of_files
+from streamnb.rows.files import JSON
 from tests.support.corpora import corpus
 
 
@@ -43,20 +40,3 @@ def test_files_are_of_one_kind():
         kind_of_files([("a.jsonl", 1), ("b.csv", 1)])
     with pytest.raises(DataError, match="a corpus is of"):
         kind_of_files([("a.h5", 1)])
-
-
-@given(st.lists(st.integers(0, 300), min_size=1, max_size=12), st.sampled_from([PARQUET, CSV]))
-def test_each_file_is_read_once_and_parts_are_of_one_size(sizes, kind):
-    before, reading.PART_BYTES = reading.PART_BYTES, 100
-    try:
-        files = [(f"{k:02d}", size) for k, size in enumerate(sizes)]
-        parts = parts_of(files, kind)
-    finally:
-        reading.PART_BYTES = before
-    assert [part.number for part in parts] == list(range(len(parts)))
-    read = [(file, part.piece, part.n_pieces) for part in parts for file in part.files]
-    n_pieces = [max(-(-size // 100), 1) if kind == PARQUET else 1 for size in sizes]
-    assert read == [(name, k, n) for (name, _), n in zip(files, n_pieces) for k in range(n)]
-    size_of = dict(files)
-    for part in parts:
-        assert len(part.files) == 1 or sum(map(size_of.get, part.files)) <= 100

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import streamnb as snb
-from streamnb.corpora.scoring import ScoredLabels, ScoringModels, log_odds, scores_of
+from streamnb.corpora.scoring import ScoringModels, log_odds, scores_of
 from streamnb.rows.texts import of_strings
-from tests.support.corpora import lines, model, odds
+from tests.support.corpora import lines, model
 
 TEXTS = [json.loads(row)["text"] for row in lines(30)]
 
@@ -57,21 +57,6 @@ def test_models_of_one_text_share_its_columns_and_others_make_their_own():
         models.column("good", "where")
     with pytest.raises(ValueError, match=r"label: 'bad' is not a label of the model; its labels are \['good', 'raw'"):
         models.column("bad", "label")
-
-
-def test_fields_beside_rows_have_the_scores():
-    fitted = model()
-    models, rows = ScoringModels.of(fitted, "text"), of_strings(TEXTS)
-    columns = (("", 0), ("", 1))
-    one = ScoredLabels(("good", "raw"), columns, (True, True), 1, "s")
-    found = one.odds(models, rows, 0)
-    np.testing.assert_array_equal(found[:, 0], odds(fitted, lines(30)))
-    beside = one.beside(found)
-    np.testing.assert_allclose(beside["s"] + beside["s_raw"], 1.0)
-    both = ScoredLabels(("raw", "good"), columns[::-1], (True, True), 2, "s")
-    beside = both.beside(both.odds(models, rows, 0))
-    assert beside["s_label"].tolist() == fitted.predict(TEXTS).tolist() and (beside["s"] >= 0.5).all()
-    assert ScoredLabels(("good",), columns[:1], (True,), 1, None).beside(found) == {}
 
 
 def test_models_that_make_no_columns_are_refused():

@@ -152,6 +152,11 @@ def test_wrong_arguments_are_named(select, fitted):
         ("good", {"threshold": {"good": 0.1}}, "should be a number; share and number may be given by label"),
         ("good", {"share": 0.5, "score": "id"}, "the rows have 'id' already"),
         ("good", {"share": 0.5, "score": 3}, "score=3 should be the name of a field"),
+        ("good", {"resample": 5, "seed": None}, "seed=None"),
+        ("good", {"resample": 5, "seed": -1}, "seed=-1"),
+        (None, {"share": {}}, "names no label"),
+        (None, {"where": "1 > 0"}, "names no label"),
+        ("good", {"where": "not " * 5000 + "good > .5"}, "nested too deeply|cannot be read"),
     ):
         if not wrong and label:
             continue
@@ -207,21 +212,6 @@ def test_a_file_that_has_changed_is_another_run(fitted, tmp_path):
     data.write_bytes(b"\n".join(ROWS[::-1]) + b"\n")
     with pytest.raises(ValueError, match="of another run: the files"):
         snb.select(fitted, data, tmp_path / "out", **options)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "says"),
-    [
-        ({"resample": 5, "seed": None}, "seed=None"),
-        ({"resample": 5, "seed": -1}, "seed=-1"),
-        ({"share": {}, "label": None}, "names no label"),
-        ({"where": "1 > 0", "label": None}, "names no label"),
-        ({"where": "not " * 5000 + "good > .5"}, "nested too deeply|cannot be read"),
-    ],
-)
-def test_more_that_is_refused(wrong, says, select):
-    with pytest.raises((ValueError, TypeError), match=says):
-        select(**wrong)
 
 
 def test_numbers_of_numpy_and_conditions_that_always_hold(select):

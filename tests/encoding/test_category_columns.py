@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.core import persistence
-from streamnb.encoding.category_columns import CategoryColumns, LevelCollector, are_some_of, numbers_of, scattered
+from streamnb.encoding.category_columns import CategoryColumns, LevelCollector, are_some_of, numbers_of
 from streamnb.encoding.learning import learned_levels
 from streamnb.passes.contract import RunOptions
 from streamnb.rows.boundary import as_chunk
@@ -111,14 +111,6 @@ def test_values_of_any_kind_become_numbers_that_tell_them_apart():
 def test_nested_values_are_refused():
     with pytest.raises(TypeError, match="X has a list at row 1, column 'x'; a category should be"):
         numbers_of(pd.DataFrame({"x": ["a", ["b"]]}))
-
-
-def test_scattered_numbers_depend_on_all_columns_alone():
-    a, b = np.arange(4096.0), np.repeat(np.nan, 4096)
-    assert len(np.unique(scattered(a, b))) == 4096
-    assert np.abs(np.bincount(scattered(a, n_bits=4).astype(int), minlength=16) - 256).max() < 80
-    np.testing.assert_array_equal(scattered(0.0 * a), scattered(-0.0 * a))
-    assert not (scattered(a, b) == scattered(b, a)).any()
 
 
 def test_a_value_in_each_row_is_warned_of_once():

@@ -93,15 +93,6 @@ def test_counts_are_those_of_the_naive_twin_for_any_cut(given_records, order, st
     assert same(snb.codegram(parts, None, order, stride, length, groups), whole)
 
 
-def test_blocks_are_cuts_too(monkeypatch):
-    rng = np.random.default_rng(0)
-    both, groups = rng.integers(1, 50, (2, 300)), np.repeat([3, 1, 2], 100)
-    whole = snb.codegram(*both, length=20, groups=groups), snb.codegram(*both)
-    monkeypatch.setattr(codegrams, "BLOCK", 7)
-    assert same(snb.codegram(*both, length=20, groups=groups), whole[0])
-    assert same(snb.codegram(*both), whole[1])
-
-
 @given(st.lists(beats, min_size=1, max_size=40), st.integers(1, 1000), st.integers(1, 1000), st.integers(-40, 40))
 def test_units_do_not_matter(given_beats, a, b, power):
     amplitudes, intervals = np.array(given_beats).T

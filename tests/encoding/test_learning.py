@@ -1,6 +1,5 @@
 """What is learned for transform= before the scan, of rows of any kind."""
 
-import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -8,67 +7,23 @@ from scipy.stats import norm
 from sklearn.preprocessing import QuantileTransformer
 
 import streamnb as snb
-from streamnb.core.persistence import load, save
 from streamnb.encoding.bins import BinEdges, ValueScan
-from streamnb.encoding.category_columns import CategoryColumns
 from streamnb.encoding.learning import (
     ChosenColumns,
-    StepsOfFolds,
     check_applied,
     check_learned,
     check_maps,
-    learned,
     learned_maps,
     loaded_maps,
-    of_values,
-    prepared,
     quantile_normal,
-    to_learn,
 )
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.boundary import as_chunk
 from streamnb.rows.opening import opened
 
-X = np.random.default_rng(0).normal(size=(40, 2))
-Y = np.arange(40) % 2
-
-
-def test_what_is_learned_is_applied_to_rows_of_any_kind():
-    bins = snb.Bins(3)
-    assert to_learn(bins) is bins and to_learn("sqrt") is None and of_values("sqrt") == "sqrt"
-    assert of_values(bins) is None and of_values("quantile_normal") is None
-    step = learned(bins, opened(X, labelled=False), RunOptions(), "fit")
-    expected = bins.fit(X).transform(X).toarray()
-    assert learned("sqrt", opened(X, labelled=False), RunOptions(), "fit") is None
-    for rows in (X, da.from_array(X, chunks=(15, 2))):
-        sums = snb.scan(prepared(step, opened(rows, Y))).sum
-        np.testing.assert_array_equal(sums, [expected[np.equal(Y, k)].sum(axis=0) for k in (0, 1)])
-    assert check_learned(bins, step) is step and check_learned("log1p", None) is None
-    with pytest.raises(ValueError, match=r"transform='quantile_normal' should come with .* not BinEdges"):
-        check_learned("quantile_normal", step)
-    with pytest.raises(ValueError, match=r"transform='quantile' is unknown.*'quantile_normal', .* or snb.Bins"):
-        of_values("quantile")
-
-
-WHOLE = np.arange(20.0).reshape(5, 4) % 7
 KEPT = np.array([1, 3])
-LEVELS = CategoryColumns(4, np.arange(4), [np.unique(column) for column in WHOLE.T])
 BINS = BinEdges([np.array([2.5])] * 4, np.array([False, True, False, False]))
-
-
-@pytest.mark.parametrize("step", [None, BINS, LEVELS], ids=["as they are", "bins", "categories"])
-def test_the_columns_that_are_kept_are_those_of_all(step, tmp_path):
-    chosen = ChosenColumns.of(step, 4, KEPT)
-    every = WHOLE if step is None else step.applied(as_chunk(WHOLE)[0]).toarray()
-    names = list("abcd") if step is None else step.names(list("abcd"))
-    kept = [j for j, name in enumerate(names) if name[0] in "bd"]
-    for rows in (WHOLE, sp.csr_array(WHOLE)):
-        np.testing.assert_array_equal(chosen.applied(as_chunk(rows)[0]).toarray(), every[:, kept])
-    assert chosen.names(list("abcd")) == [names[j] for j in kept]
-    assert chosen.n_columns == len(kept) and chosen.n_features == 4
-    save(tmp_path / "c", chosen)
-    assert load(tmp_path / "c") == chosen
 
 
 def test_files_of_other_columns_are_refused():
@@ -93,17 +48,6 @@ def test_trees_of_chosen_columns_are_trees_of_these(tmp_path):
 
 
 M = np.array([[0.0, -1.0], [3.0, 2.0], [1.0, 0.0]])
-
-
-def test_columns_are_learned_once_and_only_where_there_is_something_to_learn():
-    found = learned_maps(["none", "log1p", "quantile_normal"], opened(M, labelled=False), RunOptions(), "a test", None)
-    assert list(found) == ["none", "log1p", "quantile_normal"] and found["none"].whole is None
-    np.testing.assert_array_equal(found["log1p"].whole.taken, [True, False])
-    np.testing.assert_array_equal(found["quantile_normal"].whole.quantiles[:, [0, -1]], [[0, 3], [-1, 2]])
-    once = opened(iter([M]), labelled=False)
-    assert learned_maps(["none"], once, RunOptions(), "a test", None) == {"none": StepsOfFolds()}
-    with pytest.raises(ValueError, match="a test with maps= reads the rows more than once"):
-        learned_maps(["log1p"], once, RunOptions(), "a test", None)
 
 
 def test_what_does_not_go_together_is_named():
@@ -134,3 +78,25 @@ def test_it_is_scikit_learns_map_to_the_width_of_a_quantile():
     assert (ours[:, 2] == 0.0).all()  # the middle of the one step there is
     beyond = quantiles_of(x).applied(as_chunk(np.array([[-1.0, -1.0, 0.0], [99.0, 99.0, 9.0]]))[0])
     np.testing.assert_allclose(norm.cdf(beyond), [[1e-7] * 3, [1 - 1e-7] * 3])
+
+
+REFUSED = {
+    "another transform": (
+        lambda: snb.LinearNB("gaussian", transform="quantile").fit(M, [0, 1, 1]),
+        r"transform='quantile' is unknown.*'quantile_normal', .* or snb.Bins",
+    ),
+    "bins for ranks": (
+        lambda: check_learned("quantile_normal", BinEdges([np.array([2.5])], np.zeros(1, bool))),
+        r"transform='quantile_normal' should come with .* not BinEdges",
+    ),
+    "a pair of other columns": (
+        lambda: snb.CategoryCounters(pairs=[(0, 2)], folds=2).fit(np.abs(M), [0, 1, 1]),
+        "names a column that X, of 2 columns, has not",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_is_asked_of_columns_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

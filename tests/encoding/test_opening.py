@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import streamnb as snb
-from streamnb.encoding.opening import opened, opened_for
+from streamnb.encoding.opening import opened
 
 TEXTS, Y = ["red wine", "green tea", "red grape"], ["wine", "tea", "wine"]
 
@@ -81,19 +81,6 @@ def test_labels_that_are_given_twice_are_refused(folder):
         snb.LinearNB().fit(snb.table(frame), "y")
     with pytest.raises(ValueError, match="y='late' is none of the columns"):
         snb.LinearNB().fit(snb.table(frame), "late")
-
-
-def test_raw_rows_are_encoded_and_others_are_not():
-    encoding = snb.text(TEXTS, y=Y, n_features=16, words=(1, 2)).encoding
-    rows = opened_for(encoding, TEXTS, Y)
-    assert rows.encoding == encoding and rows.n_features == 16
-    assert [block.y.tolist() for block in rows.blocks()] == [Y]
-    assert opened_for(encoding, np.ones((3, 16)), Y).encoding is None
-    assert opened(again := snb.text(TEXTS), labelled=False) is again
-    again = snb.text(TEXTS, n_features=16, words=(1, 2))
-    assert opened_for(encoding, again, labelled=False) is again
-    with pytest.raises(ValueError, match="n_features=32 and not 16"):
-        opened_for(encoding, snb.text(TEXTS, n_features=32, words=(1, 2)), labelled=False)
 
 
 def test_estimators_take_tables(tmp_path):

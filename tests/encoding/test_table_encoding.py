@@ -14,8 +14,6 @@ from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.rows.table_columns import LEVEL, MEASURE, ColumnPart
 from tests.support.read_rows import matrix_of
 
-COLOUR, WIDTH = ColumnPart(("colour",), LEVEL), ColumnPart(("width",), MEASURE)
-
 
 def test_parts_share_a_hash_space_in_which_a_row_has_each_column_once():
     names = "colour", "shape", "width"
@@ -32,22 +30,6 @@ def test_parts_share_a_hash_space_in_which_a_row_has_each_column_once():
         TableEncoding([(parts[0], code), (parts[1], SharedHash(4))], [], dict.fromkeys(names))
     with pytest.raises(ValueError, match="come last"):
         TableEncoding([(parts[0], code), (parts[1], LevelCodes(["a"]))], [], dict.fromkeys(names))
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        LevelCodes(["a", "ü"], True),
-        HashedCodes(4),
-        SharedHash(4, True),
-        PlainNumber(0.5),
-        BinCodes(BinEdges([np.array([1.5])], np.array([True]))),
-    ],
-)
-def test_codes_are_saved(tmp_path, code):
-    persistence.save(tmp_path / "code.snb", code)
-    again = persistence.load(tmp_path / "code.snb", type(code))
-    assert persistence.digest(again) == persistence.digest(code) and again.names(WIDTH) == code.names(WIDTH)
 
 
 FRAME = pd.DataFrame(
@@ -124,3 +106,23 @@ def test_models_of_the_first_release_take_columns_as_they_come():
     np.testing.assert_array_equal(matrix_of(then.encode(frame)), matrix_of(now.encode(frame)))
     with pytest.raises(ValueError, match=r"zones of columns \[\] should be of \['day'\]"):
         TableEncoding._from_state(now._to_state() | {"zones": {}})
+
+
+WIDTH = ColumnPart(("width",), MEASURE)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        LevelCodes(["a", "ü"], True),
+        HashedCodes(4),
+        SharedHash(4, True),
+        PlainNumber(0.5),
+        BinCodes(BinEdges([np.array([1.5])], np.array([True]))),
+    ],
+)
+def test_codes_are_saved(tmp_path, code):
+    assert code.n_columns == len(code.names(WIDTH)) > code.places(WIDTH, np.array([1.0])).max()
+    persistence.save(tmp_path / "code.snb", code)
+    again = persistence.load(tmp_path / "code.snb", type(code))
+    assert persistence.digest(again) == persistence.digest(code) and again.names(WIDTH) == code.names(WIDTH)

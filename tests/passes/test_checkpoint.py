@@ -149,14 +149,6 @@ def test_a_complete_scan_is_not_repeated(form, tmp_path):
     assert sum(store.reads.values()) <= SAMPLES * AT_A_PLACE
 
 
-def test_a_checkpoint_says_what_it_holds(tmp_path):
-    snb.scan(ROWS.x, ROWS.y, checkpoint=tmp_path / "c.snb")
-    held = snb.load(tmp_path / "c.snb")
-    assert isinstance(held, Checkpoint)
-    assert held.done == [(0, N_ROWS)] and held.report.rows == N_ROWS
-    assert alike(held.stats, snb.scan(ROWS.x, ROWS.y))
-
-
 FITS = {
     "LinearNB": lambda **run: snb.LinearNB("gaussian").fit(ROWS.x, ROWS.y, ROWS.w, **run).coef_,
     "LinearNB of labels": lambda **run: snb.LinearNB("gaussian").fit(ROWS.x, ROWS.x[:, :2] > 0, **run).coef_,

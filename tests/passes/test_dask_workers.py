@@ -21,7 +21,6 @@ from zarr.storage import LocalStore, MemoryStore, WrapperStore
 import streamnb as snb
 from streamnb.passes import dask_workers
 from streamnb.rows import line_files, opening, row_blocks, source
-from streamnb.stats.sparse_tables import SparseTable
 from tests.support.clusters import SlowStore, cluster_of, in_thread, n_tasks, prefixes, rows_in_store, until, watched
 from tests.support.processes import PATIENCE
 from tests.support.strategies import build, example, same_stats
@@ -66,13 +65,6 @@ def test_workers_sum_what_is_summed_here(name, client, tmp_path, monkeypatch):
     passed = build(name, example(), tmp_path)
     assert same_stats(snb.scan(**passed), here(snb.scan, **passed))
     assert "streamnb-scan" in prefixes(client)
-
-
-def test_what_every_task_takes_is_on_every_worker(client):
-    """Dask sends tasks to where their arguments are: one holder would get them all."""
-    with dask_workers.Tasks(client) as tasks:
-        plan = tasks.on_every_worker("scan", [])
-        assert {len(holders) for holders in client.who_has([plan]).values()} == {2}
 
 
 @pytest.mark.parametrize("n_workers", [1, 3])
@@ -232,14 +224,6 @@ def moved(client):
     return sum(map(sum, logs.values()))
 
 
-def test_the_penalty_is_chosen_from_dask_rows_by_the_same_scores(client):
-    x, y = as_blocks(True)
-    expected = here(snb.LinearNBCV("poisson", snb.L1([1.0, 9.0]), folds=2).fit, x, y)
-    model = snb.LinearNBCV("poisson", snb.L1([1.0, 9.0]), folds=2).fit(x, y)
-    assert np.array_equal(model.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"])
-    assert np.array_equal(model.coef_, expected.coef_)
-
-
 # ---------------------------------------------------------------------------------------------- how it goes
 
 
@@ -262,14 +246,6 @@ def test_the_bar_counts_segments(client, store, small_segments, capsys):
     n_segments = len(source.row_ranges(opening.opened(store, "y")))
     shown = capsys.readouterr().err
     assert f"{n_segments}/{n_segments}" in shown and "scan" in shown
-
-
-def test_dask_knows_the_size_of_results():
-    stats = snb.scan(*np.split(np.arange(12.0).reshape(3, 4), [3])[:1], [0, 1, 1])
-    sparse = stats.with_tables(SparseTable.of)
-    for table, *values in ((each.tables["sum"], each, (each, None)) for each in (stats, sparse)):
-        for value in (table, *values):
-            assert dask.sizeof.sizeof(value) > table.nbytes
 
 
 def test_a_fit_in_a_task_works_where_it_runs(client, store):

@@ -171,7 +171,7 @@ KILLED = """
 import signal, sys
 from dask.distributed import Client
 from streamnb.passes.dask_workers import KeptSegments
-from streamnb.rows import sizes
+from streamnb.rows import row_blocks
 from tests.passes.test_kept_segments import search
 
 prepare, reads = KeptSegments.prepare, iter(range(99))
@@ -182,7 +182,7 @@ def counted(self, step):
         signal.pause()
     return prepare(self, step)
 
-KeptSegments.prepare, sizes.SEGMENT_BYTES = counted, 1_000
+KeptSegments.prepare, row_blocks.SEGMENT_BYTES = counted, 1_000
 with Client(sys.argv[1]):
     search(sys.argv[2], "disk")
 """

@@ -23,18 +23,6 @@ class Square:
         return item * item
 
 
-@pytest.mark.parametrize("n_items, n_threads, each", [(7, 3, 1), (2, 4, 2), (1, 4, 4), (5, 1, 1)])
-def test_threads_take_an_item_each_and_share_it_where_there_are_few(n_items, n_threads, each):
-    work = Square()
-    assert list(separately(work, range(n_items), RunOptions(n_threads=n_threads))) == [k * k for k in range(n_items)]
-    assert {n for _, n in work.threads} == {each}
-
-
-def test_an_error_ends_it():
-    with pytest.raises(ValueError, match="no number"):
-        list(separately(Square(), [1, None, 3], RunOptions(n_threads=2)))
-
-
 def test_it_stops_between_items_where_the_process_is_asked_to():
     stopping.requested.set()
     try:

@@ -31,11 +31,3 @@ def test_a_pass_with_a_checkpoint_keeps_what_is_done_and_goes_on(tmp_path):
         stopping.requested.clear()
     assert path.exists()
     assert np.array_equal(snb.scan(X, Y, checkpoint=path).sum, snb.scan(X, Y).sum)
-
-
-def test_a_pass_that_keeps_its_work_is_left_to_it_and_ends_at_its_last_block(asked):
-    with pytest.raises(stopping.Stopped), stopping.checkpointing(True):
-        assert stopping.saving.is_set()
-    assert not stopping.saving.is_set()
-    with stopping.checkpointing(False):
-        assert not stopping.saving.is_set()

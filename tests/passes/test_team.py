@@ -1,12 +1,11 @@
 """Threads that sum blocks: more join where sums are what takes the time, errors end all, large tables stay few."""
 
 import threading
-import time
 
 import pytest
 
 from streamnb.passes.contract import PassTask
-from streamnb.passes.run import Alone, Team
+from streamnb.passes.run import Team
 
 SMALL, LARGE = 1, 100  # bytes of tables, of which the team may take MOST
 MOST = 64
@@ -54,24 +53,6 @@ def test_a_thread_joins_where_sums_are_waited_for_longer_than_rows():
     assert threads() == []
 
 
-def test_of_rows_that_take_long_none_joins_before_the_first_block_is_added():
-    added = threading.Event()
-    task = Task(lambda number: added.wait(60) if number == 1 else None)
-    with Team(task, 4) as team:
-        time.sleep(0.05)  # rows that take long to make
-        team.add(1)
-        task.partials[0].nbytes = SMALL  # its table is made, and the block not yet added
-        threading.Timer(0.2, added.set).start()
-        team.add(2)  # waits until the first is
-        assert added.is_set() and len(task.partials) == 1 and sum(team.totals()) == 3
-
-
-def test_without_blocks_there_is_one_empty_sum():
-    with Team(Task(), 3) as team:
-        assert team.totals() == [0]
-    assert threads() == []
-
-
 @pytest.mark.parametrize("n_more", [0, 1, 9])
 def test_an_error_in_a_thread_is_raised_and_ends_all(n_more):
     def refuse(number):
@@ -105,27 +86,3 @@ def test_threads_leave_with_what_they_have_where_tables_have_grown_large():
         assert len(team._members) < len(team._results)
     assert sum(found) == 1 + 5 + 6 + 7 and len(found) >= 2
     assert threads() == []
-
-
-def test_a_thread_that_comes_too_late_for_a_block_has_nothing_to_add():
-    began, go_on = threading.Event(), threading.Event()
-    task = Task(lambda number: began.set() or go_on.wait(60) if number == 2 else None)
-    with Team(task, 2) as team:
-        team.add(1)
-        team.add(2)
-        assert began.wait(60)
-        team._join()
-        team._blocks.put(None)  # for the one that has just come
-        assert team._results[1].result(60) == []
-        go_on.set()
-        assert team.totals() == [3]
-
-
-def test_alone_the_thread_at_hand_adds_all_blocks():
-    here, seen = threading.current_thread(), []
-    with Alone(Task(lambda _: seen.append(threading.current_thread()))) as alone:
-        for number in (1, 2, -5):
-            alone.add(number)
-        assert alone.totals() == [-2]
-    assert seen == [here] * 3 and alone.seconds > 0.0
-    assert Alone(Task()).totals() == [0]

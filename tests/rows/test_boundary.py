@@ -13,35 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 import streamnb as snb
-from streamnb.rows import boundary
 from streamnb.rows.boundary import Domain, as_chunk, survey_values
 from streamnb.stats.moment_sums import MOMENTS
 from tests.support.strategies import same_stats
-
-
-@given(st.sampled_from([np.int8, np.uint8, np.int16, np.uint16]).flatmap(lambda d: arrays(d, st.integers(0, 9))))
-def test_whole_numbers(values):
-    seen, wide = survey_values(values, 1), values.astype(int)
-    assert seen.whole and seen.negatives == (wide < 0).sum() and seen.tops is None
-    assert (seen.low, seen.top) == (min(wide.min(initial=0), 0), np.abs(wide).max(initial=0))
-
-
-@pytest.mark.parametrize(("width", "tile"), [(2, 4096), (50, (1 << 17) // 50), (1 << 14, 16)])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_tops_of_tiles(width, tile, dtype):
-    x = np.random.default_rng(0).normal(size=(tile + 3, width)).astype(dtype)
-    seen = survey_values(x.reshape(-1), width)
-    assert seen.tile == tile and seen.tops.dtype == dtype
-    assert np.array_equal(seen.tops, [np.abs(part).max(axis=0) for part in (x[:tile], x[tile:])])
-    assert (seen.whole, seen.negatives, seen.top, seen.low) == (False, (x < 0).sum(), seen.tops.max(), -seen.top)
-
-
-def test_values_that_lie_flat_have_no_tiles():
-    for n in (0, 1, boundary.TILE, boundary.TILE + 1):
-        values = np.arange(n, dtype=np.float64)
-        seen = survey_values(values, 1)
-        assert (seen.tops, seen.tile) == (None, 0) and seen.whole
-        assert (seen.negatives, seen.low, seen.top) == (0, 0.0, max(n - 1, 0))
 
 
 @pytest.mark.parametrize("wrong", [np.nan, -np.nan, np.inf, -np.inf])

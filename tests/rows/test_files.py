@@ -6,10 +6,7 @@ import pytest
 
 from streamnb.core.messages import DataError
 from streamnb.rows.files import (
-    TEXT_PACKED,
-    by_name,
     check_file,
-    compression_by_name,
     files_at,
     files_below,
     holds_numbers,
@@ -38,22 +35,6 @@ def test_told_by_their_content(kind, tmp_path):
 def test_told_by_their_ending(name, kind, tmp_path):
     (tmp_path / name).write_bytes(gzip.compress(b"x") if name.endswith("gz") else b"")
     assert kind in unlike_zarr(str(tmp_path / name))
-
-
-def test_nothing_is_said_of_others(tmp_path):
-    (tmp_path / "rows.zarr").mkdir()
-    assert unlike_zarr(str(tmp_path / "rows.zarr")) is None
-
-
-def test_kinds_are_told_by_names_that_may_say_how_files_are_packed():
-    names = "a.JSONL.gz", "b.csv", "c.tsv.zst", "d.txt", "e", "f.csv.xz"
-    assert [by_name(name) for name in names] == ["JSON lines", "CSV", "CSV", None, None, "CSV"]
-    assert by_name("f.csv.xz", TEXT_PACKED) is None
-
-
-def test_names_of_web_addresses_end_before_their_query():
-    assert by_name("https://host/a.csv.gz?sign=x.parquet") == "CSV" and by_name("s3://bucket/a?b.csv") == "CSV"
-    assert compression_by_name("https://host/a.csv.gz?sign=x") == "gzip"
 
 
 def test_files_at_urls_are_told_like_others(tmp_path):

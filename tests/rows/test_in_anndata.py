@@ -14,7 +14,6 @@ import zarr
 from sklearn.base import clone
 
 import streamnb as snb
-from streamnb.rows import row_blocks
 from streamnb.rows.in_anndata import HDF5Matrix, HDF5Source
 from streamnb.rows.labels import open_columns
 from tests.support.refusals import refused
@@ -222,19 +221,6 @@ def written(path):
         file["falls/indptr"][3] = 10**6
         file["flat"] = MATRIX[0]
     return path
-
-
-@pytest.mark.parametrize("key", ["dense", "csr"])
-def test_blocks_are_the_rows(key, tmp_path, monkeypatch):
-    monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 96)
-    source = HDF5Source(HDF5Matrix(written(tmp_path / "a.h5"), key), open_columns(None, None, 31, False))
-    assert (source.n_rows, source.n_features) == MATRIX.shape
-    for start, stop in ((0, 31), (4, 20), (30, 31)):
-        found = [block.X for block in source.blocks(start, stop)]
-        assert len(found) > (stop - start) // 8
-        if key == "csr":
-            found = [sp.csr_array((d, i, p - p[0]), shape=(len(p) - 1, n)).toarray() for d, i, p, n in found]
-        assert np.array_equal(np.vstack(found), MATRIX[start:stop])
 
 
 def test_what_holds_no_rows_is_refused(tmp_path, monkeypatch):

@@ -2,7 +2,6 @@
 
 import gc
 import os
-import pickle
 import subprocess
 import sys
 import warnings
@@ -15,9 +14,8 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.core import scratch
-from streamnb.rows.keeping import Keeping, KeptSource, Space
+from streamnb.rows.keeping import Keeping, KeptSource
 from streamnb.rows.opening import opened
-from streamnb.rows.row_blocks import CSRChunk
 from tests.support.failing_disk import flip_a_bit
 from tests.support.read_rows import matrix_of
 
@@ -63,18 +61,6 @@ def test_rows_are_made_once_and_are_the_same(keep, tmp_path):
         assert (taken > 0) == (keep == "disk") and os.listdir(tmp_path) == []
 
 
-def test_what_is_kept_and_what_is_not():
-    in_memory, stream = opened(np.ones((3, 2)), None, labelled=False), opened(lambda: chunks())
-    with Keeping("no") as nothing, Keeping() as auto, Keeping("disk") as disk:
-        assert nothing.kept(stream) is stream
-        assert auto.kept(in_memory) is in_memory and disk.kept(in_memory) is in_memory
-        for keeping in (auto, disk):
-            rows = keeping.kept(stream)
-            assert isinstance(rows, KeptSource) and keeping.kept(rows) is rows
-    with pytest.raises(ValueError, match=r"keep='ram' is unknown.*'auto', 'memory', 'disk', 'no'"):
-        Keeping("ram")
-
-
 def test_rows_too_many_for_memory_go_to_disk(tmp_path):
     made = matrix_of(opened(chunks()))
     for keep in ("auto", "memory"):
@@ -84,20 +70,6 @@ def test_rows_too_many_for_memory_go_to_disk(tmp_path):
             assert keeping.space.memory_left == 125
             assert kept(rows) == (keep == "auto")
             np.testing.assert_array_equal(matrix_of(rows), made)
-
-
-def test_parts_sent_elsewhere_and_later_folds():
-    made, folds = matrix_of(texts()), np.arange(40) % 4
-    with Keeping("disk") as keeping:
-        rows = keeping.kept(texts())
-        list(rows.blocks())
-        split = rows.with_split("folds", folds)
-        for _ in range(2):
-            np.testing.assert_array_equal(np.concatenate([block.split for block in split.blocks()]), folds)
-        assert next(iter(rows.blocks())).split is None
-        part = pickle.loads(pickle.dumps(rows.cut(10, 20)))  # a worker makes its rows itself
-        np.testing.assert_array_equal(matrix_of(part, 10, 20), made[10:20])
-        assert not any(block.kept for block in part.blocks(10, 20))
 
 
 def test_a_read_that_stops_early_keeps_nothing_and_a_source_that_ends_frees_its_rows(tmp_path):
@@ -226,17 +198,3 @@ def test_two_fits_at_once_share_a_folder_and_one_that_is_killed_leaves_nothing_t
     X = np.random.default_rng(0).random((20_000, 8))
     model = snb.SoftmaxRegression().fit(X, np.arange(20_000) % 2, keep="no")
     assert found == model.coef_.tobytes().hex() + "\n"
-
-
-def test_values_by_column_are_made_once_for_all_reads_of_what_is_in_memory_and_freed(monkeypatch):
-    columns, made = CSRChunk.columns, []
-    monkeypatch.setattr(CSRChunk, "columns", lambda chunk: made.append(chunk.shape[0]) or columns(chunk))
-    words, y = rng.choice(["ash", "birch", "cedar", "larch", "pine", "yew"], (3_000, 40)), np.arange(3_000) % 5
-    rows = snb.text([" ".join(row) for row in words], y=y, n_features=64)
-    found = []
-    for keep in ("no", "memory"):
-        with pytest.warns(snb.StreamnbWarning, match="reads were spent"):
-            found.append(snb.SoftmaxRegression(max_passes=5, tol=0.0).fit(rows, keep=keep).coef_)
-        made.append(keep)
-    np.testing.assert_array_equal(*found)
-    assert made == [(sample := made[0]), "no", sample, 3_000, "memory"] and Space.taken_by_all == 0

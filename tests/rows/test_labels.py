@@ -8,13 +8,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import zarr
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from zarr.storage import MemoryStore
 
 from streamnb.core.messages import DataError
-from streamnb.rows.labels import in_zarr, known_classes, open_columns, whole_column
-from streamnb.rows.zarr_reading import Clock, Readers
+from streamnb.rows.labels import in_zarr, open_columns, whole_column
 from tests.support.zarr_stores import FULL
 
 Y = np.array([3, -1, 3, 0, 0, 7, 3, 7, 0, -1, 3])
@@ -58,46 +55,6 @@ def stretches(read, start, stops):
 
 def together(parts):
     return np.concatenate([part.toarray() if sp.issparse(part) else part for part in parts if part is not None] or [[]])
-
-
-MADE = {name: make() for name, make in FORMS.items()}
-
-
-@pytest.mark.parametrize("form", MADE)
-@settings(max_examples=10)
-@given(st.data())
-def test_any_cut_reads_the_same(form, data):
-    read = open_columns(MADE[form], np.arange(N) / 4, N, True).with_split(
-        "groups", [f"g{i}" for i in range(N)], N, None
-    )
-    start, *stops = sorted(data.draw(st.lists(st.integers(0, N), min_size=2, max_size=5)))
-    expected = SEVERAL if form.startswith("indicator") else Y
-    rows = slice(start, stops[-1])
-    for part in (read, read.cut(start, stops[-1]), read.cut(start // 2, N).cut(start, N)):
-        labels, weight, split = stretches(part, start, stops)
-        assert np.array_equal(labels, expected[rows]) and np.array_equal(weight, np.arange(N)[rows] / 4)
-        assert split.tolist() == [f"g{i}" for i in range(N)][rows]
-    assert read.names == read.cut(0, 1).names == ("y", "sample_weight", "groups")
-    read.check_exhausted(N)
-    with pytest.raises(ValueError, match=rf"samples: \[12, {N}\]; y should have one entry"):
-        read.check_exhausted(12)
-
-
-def test_readers_read_meanwhile():
-    for form in ("zarr", "categorical", "nullable", "indicator as a group"):
-        with Readers(Clock()) as readers:
-            ask = open_columns(FORMS[form](), None, N, True).reader(2, readers)
-            waits = [ask(row, row + 3) for row in (2, 5, 8)]
-            labels = [wait()[0] for wait in reversed(waits)][::-1]  # in any order, once all are asked for
-        assert np.array_equal(together(labels), (SEVERAL if form.startswith("indicator") else Y)[2:])
-
-
-def test_how_many_classes_there_are_is_known_of_what_is_in_memory():
-    n = len(np.unique(Y))
-    assert known_classes(Y, None, len(Y)) == (n, 0)
-    assert [known_classes(FORMS[form](), None, len(Y)) for form in ("dask", "zarr")] == [(None, 0)] * 2
-    assert known_classes(np.eye(3, dtype=int), None, 3) == (3, 1)
-    assert known_classes(None, None, None) == (None, 0)
 
 
 def test_names_are_of_arrays_beside_the_rows():
@@ -167,22 +124,3 @@ def test_what_is_wrong_is_named_by_its_row(first):
 def test_groups_that_are_no_columns(make, name, error, words):
     with pytest.raises(error, match=words):
         in_zarr(make(), name)
-
-
-def test_several_columns_are_read_as_records():
-    store = group(groups=Y)
-    columns = open_columns(Y, None, N, True).with_split("by", {"groups": "groups", "by": np.arange(N)}, N, store)
-    ask = columns.reader()
-    parts = [ask(start, min(start + 4, N))()[2] for start in range(0, N, 4)]
-    assert np.concatenate(parts)["groups"].tolist() == Y.tolist()
-    assert np.concatenate(parts)["by"].tolist() == [*range(N)]
-    later = columns.cut(3, 7)
-    assert later.reader(3)(3, 7)()[2]["by"].tolist() == [3, 4, 5, 6] and len(columns.arrays) == 1
-    with pytest.raises(ValueError, match="by"):
-        open_columns(Y, None, None, True).with_split("by", {"groups": Y, "by": np.arange(N - 1)}, None, None)
-
-
-def test_whole_columns_in_groups_have_what_is_missing():
-    kinds = {"codes": [0, -1, 1], "categories": np.array([5, 7])}, {"values": [5, 0, 7], "mask": [False, True, False]}
-    for kind, parts in zip(("categorical", "nullable-integer"), kinds, strict=True):
-        assert whole_column(group(kind, **parts), "by").tolist() == [5, None, 7]

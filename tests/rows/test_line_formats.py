@@ -4,7 +4,7 @@ import pytest
 
 from streamnb.core.messages import DataError
 from streamnb.rows.files import CSV, JSON, LINES
-from streamnb.rows.line_formats import Format, text_format
+from streamnb.rows.line_formats import text_format
 
 NAMED = {"text": "t", "y": "y", "weight": None}
 
@@ -13,26 +13,6 @@ def read(data, kind=JSON, **named):
     form, begin = text_format({**NAMED, **named}, "y", data, kind, "file")
     texts = form.rows(data[begin:], 10, "file")
     return [texts.decoded(row) for row in range(texts.shape[0])], texts.y, texts.weight
-
-
-def test_rows_are_counted_by_what_stands_in_them():
-    for kind, text, expected in (
-        (LINES, b"a\n\nb\nc", (3, 5, 1)),
-        (LINES, b"a\n\r", (1, 2, 1)),
-        (CSV, b"a\n\r\nb\n \n", (3, 8, 0)),
-        (JSON, b"{}\n  \n{", (1, 6, 1)),
-        (JSON, b" \n\r\n{", (0, 4, 1)),
-        (CSV, b'a,"x\ny"\nb,"', (1, 8, 1)),
-        (JSON, b"", (0, 0, 0)),
-    ):
-        n_rows, end = Format(kind).whole_rows(text)
-        assert (n_rows, end, Format(kind).last_rows(text[end:])) == expected
-
-
-def test_lines_lose_what_ends_them():
-    named = dict.fromkeys(NAMED)
-    assert read(b"a\r\n\n b\nc", LINES, **named)[0] == ["a", "", " b", "c"]
-    assert read(b"", LINES, **named)[0] == []
 
 
 def test_json_lines_bring_labels_of_the_type_of_the_first():

@@ -4,7 +4,6 @@ import datetime
 
 import anndata
 import dask
-import dask.array as da
 import dask.bag as db
 import dask.dataframe as dd
 import h5py
@@ -190,23 +189,9 @@ def test_parts_of_anndata_that_stay_in_their_file_have_a_cure(tmp_path):
         backed.file.close()
 
 
-def test_parts_of_anndata_in_memory_are_rows():
-    cells = anndata.AnnData(X, obs=pd.DataFrame({"kind": Y}, index=[f"cell {i}" for i in range(8)]))
-    assert np.array_equal(snb.scan(cells[2:].X, cells[2:].obs["kind"]).sum, snb.scan(X[2:], Y[2:]).sum)
-
-
 def test_a_frame_may_have_a_column_named_like_a_part_of_anndata():
     frame = FRAME.rename(columns={"age": "obs"})
     assert np.array_equal(snb.scan(frame, Y).sum, snb.scan(X, Y).sum)
-
-
-def test_dask_collections_are_computed_and_anything_else_stays_as_it_is():
-    values = np.arange(5)
-    for held in (da.from_array(values, chunks=2), dd.from_pandas(pd.DataFrame({"a": values}), npartitions=2)["a"]):
-        assert boundary.is_dask(held) and isinstance(boundary.dask_array(held), da.Array)
-        assert boundary.computed(held).tolist() == values.tolist() and isinstance(boundary.computed(held), np.ndarray)
-    for held in (None, values, [1, 2], pd.Series([1, 2])):
-        assert not boundary.is_dask(held) and boundary.computed(held) is held and boundary.dask_array(held) is held
 
 
 V, Z = np.arange(12.0).reshape(6, 2), np.array([0, 1, 0, 1, 0, 1])

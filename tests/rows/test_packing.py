@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from streamnb.rows.keeping import packed, unpacked
 from streamnb.rows.row_blocks import Block
@@ -45,16 +44,3 @@ def test_values_keep_their_bits_and_take_few_bytes(name):
     back, size = through((None, value, np.arange(3), 7))
     assert bits(back.X[1]) == bits(value) and back.X[0] is None and back.X[3] == 7
     assert size <= n_bytes * len(value) + 8 + 3  # one value of what is repeated, and the ends of rows
-
-
-def test_dense_rows_labels_and_weights_of_any_kind():
-    X = rng.normal(size=(4, 6)).T
-    names = np.array(["a", "bc", None, 1.5, "e", "f"], object)
-    for y in (names, names[:2].astype(str), sp.csr_array(np.eye(6)), np.eye(6, dtype=bool)):
-        back, _ = through(X, y, np.linspace(0, 1, 6), np.arange(6) % 2)
-        assert bits(back.X) == bits(X) and bits(back.weight) == bits(np.linspace(0, 1, 6))
-        assert back.split.tolist() == [0, 1, 0, 1, 0, 1] and back.y.dtype == y.dtype
-        same = (back.y != y).nnz == 0 if sp.issparse(y) else np.array_equal(back.y, y)
-        assert same
-    empty, _ = through(np.empty((0, 3)), np.empty(0))
-    assert empty.X.shape == (0, 3)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from streamnb.core.messages import DataError
 from streamnb.rows.files import CSV, JSON
-from streamnb.rows.records import BatchWriter, LineWriter, StoredColumns, StoredLines, bounds_of, of_columns
+from streamnb.rows.records import BatchWriter, LineWriter, StoredLines, bounds_of, of_columns
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False),
@@ -27,7 +27,7 @@ def stored(piece, kind=JSON, **options):
     return StoredLines(piece, *bounds_of(piece, kind), kind, **options)
 
 
-@settings(max_examples=25)
+@settings(max_examples=8)
 @given(RECORDS, st.sampled_from([b"\n", b"\r\n", b"\n \n\n"]), st.booleans(), st.sampled_from(["", " "]))
 def test_a_line_of_json_keeps_its_bytes_and_gains_fields(records, ends, last, space):
     lines = [space + json.dumps(one, ensure_ascii=False) + space for one in records]
@@ -68,13 +68,6 @@ def test_fields_that_are_kept_stay_as_they_are():
         stored(b'{"a":"\xff"}').only(["a"])
 
 
-@given(st.lists(st.sampled_from([b"{}", b'{"a":1}', b"", b" ", b"\x01", b"\t\r"]), max_size=8), st.booleans())
-def test_blank_lines_are_no_rows(lines, last):
-    piece = b"\n".join(lines) + (b"\n" if last else b"")
-    expected = [line.rstrip(b"\r") for line in piece.split(b"\n") if any(byte > 32 for byte in line)]
-    assert list(stored(piece)) == expected
-
-
 @given(st.lists(st.tuples(st.text("ab,\"\n'é"), st.text("ab,\"\n'é")), min_size=1, max_size=6), st.sampled_from(",;"))
 def test_records_of_csv_end_with_their_scores(records, mark):
     text = io.StringIO()
@@ -100,9 +93,14 @@ def test_a_field_of_the_name_of_the_score_is_refused():
         of_columns({"a": [1]}).with_columns({"a": np.ones(1)})
 
 
-def test_rows_are_picked_by_a_mask():
-    rows = stored(b"".join(b'{"a":%d}\n' % k for k in range(5)))
-    assert list(rows.picked(np.arange(5) % 2 == 0)) == list(rows)[::2]
+def test_names_and_labels_in_csv_are_quoted_and_known_names_found():
+    piece = b"one\ntwo\n"
+    rows = StoredLines(piece, *bounds_of(piece, CSV), CSV, b'text,"the score"')
+    beside = {"score_a,b": np.array([0.5, np.nan]), "label": np.array(['say "x"', "plain"])}
+    assert rows.headed(beside) == b'text,"the score","score_a,b",label'
+    assert rows.written(beside) == b'one,0.5,"say ""x"""\ntwo,,plain\n'
+    with pytest.raises(DataError, match="the score"):
+        rows.headed({"the score": np.zeros(2)})
 
 
 @pytest.mark.parametrize("packing", [None, "gzip", "zstd"])
@@ -128,20 +126,3 @@ def test_batches_become_one_table():
         writer.write(of_columns({"a": ["x"]}).batch)
     writer.close()
     assert pq.read_table(file).to_pydict() == {"a": [0, 1, 1, 2, 2, 3], "s": [0.5, 1.0] * 3}
-
-
-def test_columns_are_picked_and_written_as_json():
-    rows = StoredColumns(pa.record_batch({"é": ["x", None, "z"], "n": [[1], [], None]}))
-    some = rows.picked(np.array([True, False, True]))
-    assert [json.loads(line) for line in some.written({}).splitlines()] == [{"é": "x", "n": [1]}, {"é": "z", "n": None}]
-    assert rows.picked(slice(1, None)).batch.to_pylist() == rows.batch.to_pylist()[1:]
-
-
-def test_names_and_labels_in_csv_are_quoted_and_known_names_found():
-    piece = b"one\ntwo\n"
-    rows = StoredLines(piece, *bounds_of(piece, CSV), CSV, b'text,"the score"')
-    beside = {"score_a,b": np.array([0.5, np.nan]), "label": np.array(['say "x"', "plain"])}
-    assert rows.headed(beside) == b'text,"the score","score_a,b",label'
-    assert rows.written(beside) == b'one,0.5,"say ""x"""\ntwo,,plain\n'
-    with pytest.raises(DataError, match="the score"):
-        rows.headed({"the score": np.zeros(2)})

@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 
 import streamnb as snb
 from streamnb.rows import splits
-from streamnb.rows.splits import _ranks
-from tests.support.processes import python
 
 rng = np.random.default_rng(0)
 X = rng.poisson(0.6, (203, 7)).astype(float)
@@ -27,7 +25,7 @@ def same(a, b, moments=("sum", "sum_sq", "nonzero", "above")):
         assert (getattr(a, moment) == getattr(b, moment)).all()
 
 
-@given(st.integers(1, 200), st.integers(2, 9), st.integers(0, 5), st.integers(0, 3))
+@given(st.integers(1, 200), st.integers(2, 9) | st.just(40), st.integers(0, 5), st.integers(0, 3))
 @settings(max_examples=50)
 def test_fold_sizes_differ_by_one_at_most(n_rows, folds, seed, repeat):
     sizes = np.bincount(snb.fold_numbers(n_rows, folds, seed=seed, repeat=repeat), minlength=folds)
@@ -35,21 +33,10 @@ def test_fold_sizes_differ_by_one_at_most(n_rows, folds, seed, repeat):
     assert sizes.max() - sizes.min() <= 1
 
 
-@given(st.integers(0, 150), st.integers(1, 50), st.integers(2, 9))
-@settings(max_examples=50)
-def test_the_fold_of_a_row_does_not_depend_on_where_a_block_begins(first, n_rows, folds):
-    from streamnb.rows.splits import Folding
-
-    whole = snb.fold_numbers(200, folds, seed=3)
-    part = Folding(folds, seed=3).numbers(first, n_rows, None, 0)
-    assert (part == whole[first : first + n_rows]).all()
-
-
-def test_folds_are_the_same_in_another_process_and_for_ever():
-    call = "import streamnb, numpy; print(streamnb.fold_numbers(12, 4, seed=1, groups=list('abcdefghijkl')).tolist())"
-    elsewhere = python("-c", call, check=True).stdout
-    assert elsewhere.strip() == str(snb.fold_numbers(12, 4, seed=1, groups=list("abcdefghijkl")).tolist())
-    assert snb.fold_numbers(8, 3).tolist() == [2, 0, 1, 2, 1, 0, 2, 0]  # a change would make old statistics useless
+def test_folds_are_the_same_for_ever():
+    """A change would make old statistics useless."""
+    assert snb.fold_numbers(8, 3).tolist() == [2, 0, 1, 2, 1, 0, 2, 0]
+    assert snb.fold_numbers(12, 4, seed=1, groups=list("abcdefghijkl")).tolist() == [1, 1, 2, 3, 3, 2, 1, 2, 3, 0, 0, 0]
 
 
 def test_seeds_and_repeats_split_differently():
@@ -250,9 +237,3 @@ def test_given_folds_go_with_rows_of_unknown_number():
 def test_fold_numbers_that_cannot_be(arguments, message):
     with pytest.raises((ValueError, TypeError), match=message):
         snb.fold_numbers(**arguments)
-
-
-@pytest.mark.parametrize("n_folds", [2, 5, 32, 33, 70])
-def test_folds_are_the_ranks_of_keys(n_folds):
-    keys = np.random.default_rng(0).integers(0, 40, (50, n_folds)).astype(np.uint64) << np.uint64(58)  # many are equal
-    assert (_ranks(keys) == keys.argsort(axis=1, kind="stable").argsort(axis=1)).all()

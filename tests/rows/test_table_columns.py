@@ -20,16 +20,13 @@ from streamnb.rows.table_columns import (
     LEVEL,
     MEASURE,
     PAIR_SEPARATOR,
-    CachedCall,
     ColumnPart,
     TableRows,
     as_known,
-    kind_of,
     levels_of,
     numbers_of,
     parts_of_dates,
     strings_of,
-    wider,
 )
 
 N = 120
@@ -156,13 +153,6 @@ def test_seconds_are_the_same_numbers_from_every_unit():
     assert as_known(pa.nulls(2), "duration", None).null_count == 2
 
 
-def test_dates_of_several_units_take_the_finest():
-    days, moment, fine = pa.date32(), pa.timestamp("s"), pa.timestamp("ns")
-    assert wider(days, moment) == wider(moment, days) == moment and wider(moment, fine) == wider(fine, days) == fine
-    assert wider(pa.timestamp("s", "UTC"), pa.timestamp("ns", "Asia/Tokyo")) == pa.timestamp("ns", "UTC")
-    assert wider(pa.int8(), pa.int64()) == pa.int8() and kind_of(pa.time32("s")) == "time of day"
-
-
 DAY = datetime.datetime(2020, 1, 6, 17, 30)  # a Monday
 
 
@@ -248,12 +238,3 @@ def test_pairs_are_the_values_of_both():
     assert spelled(coded) == [f"x{PAIR_SEPARATOR}1", f"x{PAIR_SEPARATOR}2", None, None]
     assert part.named(coded.values[1]) == "a=x, b=2" and part.missing() == "a, b is missing"
     assert ColumnPart(("t",), LEVEL, "month").named("7") == "t: month=7"
-
-
-def test_what_was_asked_last_is_remembered():
-    asked = []
-    lengths = CachedCall(lambda values: asked.append(values) or len(values))
-    for values in (pa.array(["a", "b"]), pa.array(["a", "b"]), pa.array(["a"]), np.arange(3, 5), np.arange(3, 5)):
-        assert lengths(values) == len(values)
-    assert len(asked) == 3 and lengths(np.array(["a"], object)) == 1 == lengths(np.array(["a"], object))
-    assert lengths(np.arange(4, 6)) == 2 and len(asked) == 6

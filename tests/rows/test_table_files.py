@@ -2,62 +2,24 @@
 
 import gzip
 import json
-from functools import partial
 
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.dataset as ds
-import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
 import streamnb as snb
 from streamnb.core.messages import DataError
 from streamnb.rows import line_files
-from streamnb.rows.table_files import DaskFrame, Dataset, IPCFiles, LineTables, ParquetFiles, common_schema
+from streamnb.rows.table_files import IPCFiles, LineTables, ParquetFiles, common_schema
 from streamnb.rows.tables import Fields
-
-FRAME = pd.DataFrame({"n": np.arange(20), "s": [f"v{i % 3}" for i in range(20)]})
 
 
 def table(first, stop, **more):
     return pa.table({"n": list(range(first, stop)), "s": [f"v{i % 3}" for i in range(first, stop)], **more})
-
-
-def ipc(rows, path):
-    with pa.ipc.new_file(path, rows.schema) as file:
-        file.write_table(rows, max_chunksize=3)
-
-
-def in_files(folder, kind, write):
-    for name, rows in (("a", table(0, 12)), ("b", table(12, 20))):
-        write(rows, folder / name)
-    return kind([str(folder / "a"), str(folder / "b")], 2)
-
-
-PARTS = {
-    "Parquet": lambda folder: in_files(folder, ParquetFiles, partial(pq.write_table, row_group_size=3)),
-    "IPC": lambda folder: in_files(folder, IPCFiles, ipc),
-    "Feather": lambda folder: in_files(folder, IPCFiles, lambda rows, path: feather.write_feather(rows, str(path))),
-    "Dask": lambda folder: DaskFrame(dd.from_pandas(FRAME, npartitions=3)),
-    "dataset": lambda folder: Dataset(in_files(folder, lambda paths, _: ds.dataset(paths), pq.write_table)),
-    "dataset in memory": lambda folder: Dataset(ds.dataset(pa.Table.from_pandas(FRAME))),
-}
-
-
-@pytest.mark.parametrize("name", PARTS)
-def test_rows_are_read_from_any_on_and_across_parts(tmp_path, name):
-    whole = PARTS[name](tmp_path)
-    rows = whole.selected(Fields(("n",), y="s"))
-    for start, stop in ((0, 20), (4, 5), (6, 13), (9, 10), (12, 13), (19, 20)):
-        pieces = [(first, read()) for first, read in rows.jobs(start, stop)]
-        assert [n.as_py() for _, piece in pieces for n in piece.columns.column("n")] == list(range(start, stop))
-        assert [piece.y[0] for _, piece in pieces] == [f"v{first % 3}" for first, _ in pieces]
-    assert rows.n_rows == 20 and rows.nbytes > 0 and whole.schema.names == ["n", "s"]
-    assert bool(rows.files) == (name not in ("Dask", "dataset in memory"))
 
 
 def test_files_that_differ_are_refused():

@@ -5,7 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from streamnb.rows.texts import Texts, TextsInMemory, of_arrow, of_strings
+from streamnb.rows.texts import TextsInMemory
 from tests.support.read_rows import texts_of
 
 ROWS = ["one", "", "tw\u00f6", "three"]
@@ -38,11 +38,3 @@ def test_columns_of_every_kind_hold_the_same_texts():
 def test_rows_that_are_no_text_are_named(values, words):
     with pytest.raises((TypeError, ValueError), match=words):
         texts_of(TextsInMemory(values))
-
-
-def test_parts_keep_what_is_beside_them():
-    texts = of_strings(ROWS)
-    part = Texts(texts.buffer, texts.starts, texts.stops, np.arange(4), np.ones(4))[1:3]
-    assert part.shape == (2, 1) and part.y.tolist() == [1, 2] and part.decoded(1) == "tw\u00f6"
-    assert of_arrow(pa.array([], pa.string()), 0).shape == (0, 1)
-    assert of_arrow(pa.array(["a", None]), 0).decoded(1) == ""

@@ -11,10 +11,9 @@ import scipy.sparse as sp
 import zarr
 from hypothesis import given
 from hypothesis import strategies as st
-from zarr.storage import LocalStore, MemoryStore
+from zarr.storage import MemoryStore
 
 import streamnb as snb
-from streamnb.rows.zarr_reading import Cursor
 from tests.support.strategies import (
     LABELS,
     alternating,
@@ -51,26 +50,12 @@ def test_write_csr_of_any_chunks(data, rows, seed):
     assert same_sums(snb.scan(group, "y"), sums_of(rows, weighted=False))
 
 
-def test_write_csr_without_labels(tmp_path):
-    rows = example()
-    group = snb.write_csr(LocalStore(tmp_path / "new.zarr"), stream(rows, "x"), n_features=9)
-    assert "y" not in group
-    assert same_sums(snb.scan(group, rows.y), sums_of(rows, weighted=False))
-
-
 def test_write_csr_writes_chunks_of_zeros_too(tmp_path):
     x = sp.csr_array(([1.0, 1.0], [0, 0], [0] * 6000 + [1, 2]), shape=(6001, 4))
     group = snb.write_csr(tmp_path / "new.zarr", [x], n_features=4)
     stats = snb.scan(group, np.zeros(6001, int))
     assert stats.n_rows == 6001
     assert stats.sum.tolist() == [[2, 0, 0, 0]]
-
-
-def test_write_csr_knows_what_the_last_chunk_did(tmp_path):
-    chunks = [(np.ones((3, 2)), [0, 1, 0]), (-np.ones((1, 2)), [1])]
-    group = snb.write_csr(tmp_path / "new.zarr", chunks, n_features=2)
-    with pytest.raises(ValueError, match=r"(?i)negative"):
-        snb.LinearNB("poisson").fit(group, "y")
 
 
 def test_write_csr_of_nothing_is_an_error(tmp_path):
@@ -158,22 +143,3 @@ def test_no_flipped_bit_of_a_store_goes_unseen(name, kind, tmp_path):
                 snb.scan(tmp_path / "x.zarr", "y")
     path.write_bytes(whole)
     assert same_sums(snb.scan(tmp_path / "x.zarr", "y"), sums_of(rows, weighted=False))
-
-
-def test_checksums_hold_wherever_reading_begins(tmp_path, monkeypatch):
-    rows = example("int")
-    monkeypatch.setattr("streamnb.rows.writing.CHUNK", 16)
-    snb.write_csr(tmp_path / "x.zarr", stream(rows, "x"), n_features=9)
-    data = zarr.open_array(tmp_path / "x.zarr" / "data", mode="r")
-    values, paths = data[:], tmp_path / "x.zarr" / "data" / "c"
-    for chunk in range(data.nchunks):
-        path, whole = paths / str(chunk), (paths / str(chunk)).read_bytes()
-        path.write_bytes(whole[:-5] + bytes([whole[-5] ^ 1]) + whole[-4:])
-        for start in range(0, len(values), 5):
-            part = Cursor(data, start)
-            if start < (chunk + 1) * 16:
-                with pytest.raises(snb.DataError, match=f"chunk {chunk} cannot be read"):
-                    part.take(len(values))
-            else:
-                assert part.take(len(values)).tolist() == values[start:].tolist()
-        path.write_bytes(whole)
