@@ -28,7 +28,7 @@ def rows_with(*categories, n_rows=60):
     """Rows of three features; the first has these categories too."""
     rng = np.random.default_rng(0)
     x = rng.integers(0, 4, (n_rows, 3))
-    x[:: n_rows // 12, 0] = np.resize(categorical_nb, 12)
+    x[:: n_rows // 12, 0] = np.resize(categories, 12)
     return x, rng.integers(0, 2, n_rows)
 
 
