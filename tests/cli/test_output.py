@@ -25,17 +25,6 @@ def test_a_bar_is_a_line_a_minute_and_its_last(monkeypatch):
     assert file.getvalue().splitlines() == ["scan: 0%", "scan: 90%", "scan: 100%", "m.snb is written"]
 
 
-def test_short_bars_after_each_other_are_no_line_each(monkeypatch):
-    monkeypatch.setattr("streamnb.cli.output.time.monotonic", lambda: 0.0)
-    file = io.StringIO()
-    lines = BarLines(file)
-    for read in range(9):
-        for text in (f"\rread {read}: 0%", f"\rread {read}: 100%", "\n"):
-            lines.write(text)
-    lines.write("Error: no\n")
-    assert file.getvalue().splitlines() == ["read 0: 0%", "read 8: 100%", "Error: no"]
-
-
 def test_a_store_takes_its_place_whole_or_not_at_all(tmp_path):
     place = tmp_path / "rows.zarr"
     for words in ("one", "two"):

@@ -4,8 +4,6 @@ import os
 import signal
 import threading
 import time
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +16,6 @@ from streamnb.passes.dask_workers import on_workers
 from streamnb.rows import in_arrays, opening, row_blocks
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan
-from streamnb.stats.moment_sums import MOMENTS
 from tests.support.clusters import SlowStore, cluster_of, in_thread, n_tasks, rows_in_store, until
 from tests.support.processes import PATIENCE
 from tests.support.strategies import same_stats
@@ -119,34 +116,6 @@ def test_a_worker_that_is_retired_hands_on_what_it_holds(folder, expected, tmp_p
     with cluster_of(2, tmp_path) as client, in_thread(snb.scan, slowly(folder, waiting), "y") as out, waiting:
         client.retire_workers([worker_with_work(client)[0]])
     assert same_stats(out[0], expected)
-
-
-@dataclass(frozen=True)
-class EndsTheSecond(ClassScan):
-    """A plan that ends, once, the second worker that it comes to."""
-
-    folder: Path | None = None
-    home: int = 0
-
-    def __setstate__(self, state):
-        self.__dict__.update(state)
-        if os.getpid() == self.home or (self.folder / "ended").exists():
-            return
-        try:
-            (self.folder / "first").touch(exist_ok=False)
-            (self.folder / str(os.getpid())).touch()
-        except FileExistsError:
-            if not (self.folder / str(os.getpid())).exists():
-                (self.folder / "ended").touch()
-                os.kill(os.getpid(), signal.SIGKILL)
-
-
-def test_a_worker_that_is_lost_while_the_plan_is_copied_to_it_changes_no_bit(client, folder, expected, tmp_path):
-    client.wait_for_workers(2)
-    plan = EndsTheSecond(MOMENTS, RowOptions(), folder=tmp_path, home=os.getpid())
-    stats, _ = on_workers(plan, opening.opened(folder, "y"), client, None, None)
-    assert (tmp_path / "ended").exists()
-    assert same_stats(stats, expected)
 
 
 def test_workers_lost_in_the_first_second_of_scans_change_no_bit(client, tmp_path):

@@ -172,12 +172,6 @@ def test_every_use_of_a_named_indicator(case, store):
     np.testing.assert_equal(case(store, "y"), case(X, LABELS))
 
 
-def test_a_plan_knows_the_labels_of_a_named_indicator(store):
-    told, expected = snb.plan(store, "y"), snb.plan(sp.csr_array(X), LABELS)
-    assert (told.n_classes, told.dense_bytes, told.tables) == (N_LABELS, expected.dense_bytes, expected.tables)
-    assert expected.sparse_bytes <= told.sparse_bytes <= told.dense_bytes * 2
-
-
 def test_chunks_of_labels_of_several_kinds_are_refused(tmp_path):
     one, wide = LABELS[:7], np.hstack([LABELS, LABELS])[:7]
     for first, second, *words in (

@@ -189,14 +189,6 @@ def test_every_form_of_labels(name, kind):
     assert stats.classes.dtype.kind == rows.y.dtype.kind
 
 
-@pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", "u1", "u8", "f4", "f8", ">i4", "Int64", "string", "boolean"])
-def test_label_dtypes(dtype):
-    rows = example("str" if dtype == "string" else "bool" if dtype == "boolean" else "int")
-    y = np.abs(rows.y) if dtype.startswith("u") else rows.y
-    given_y = pd.Series(y).astype(dtype) if dtype in ("Int64", "string", "boolean") else y.astype(dtype)
-    assert snb.scan(rows.x, given_y).classes.tolist() == sorted(set(y.tolist()))
-
-
 def test_longer_labels_in_later_chunks_are_not_cut():
     chunks = [(np.eye(2), ["a", "b"]), (np.eye(2), ["a", "beech"]), (np.eye(2), ["bee", "b"])]
     assert snb.scan(iter(chunks), None).classes.tolist() == ["a", "b", "bee", "beech"]
@@ -223,15 +215,8 @@ def test_the_users_arrays_are_never_changed(name, transform, tmp_path):
     assert all(np.array_equal(a, b) for a, b in zip(held, before, strict=True))
     if sp.issparse(passed["X"]):
         assert passed["X"].nnz == before[0].size
-
-
-def test_flags_of_the_users_sparse_matrix_are_never_changed():
-    rows = example()
-    x = messy_csr(rows.x)
-    model = snb.LinearNB().fit(x, rows.y)
-    model.predict(x)
-    assert (np.diff(x.indices) < 0).any()
-    assert not x.has_canonical_format and not x.has_sorted_indices
+    if "messy" in name:
+        assert not passed["X"].has_canonical_format and not passed["X"].has_sorted_indices
 
 
 @pytest.mark.parametrize("name", ["read-only", "csr read-only", "memory map"])
@@ -291,11 +276,3 @@ def test_dask_blocks_are_computed_when_asked_for_only():
     assert not computed
     assert len(predicted[:7].compute(scheduler="sync")) == 7
     assert sum(computed) == 7
-
-
-def test_zarr_in_numpy_out(tmp_path):
-    rows = example()
-    model = snb.LinearNB().fit(rows.x, rows.y)
-    X = build("path to group", rows, tmp_path)["X"]
-    for method in lazy(model):
-        assert isinstance(method(X), np.ndarray) and np.array_equal(method(X), method(rows.x))

@@ -76,13 +76,6 @@ def test_groups_that_were_not_counted_have_the_fold_of_their_value(monkeypatch):
     )
 
 
-def test_twelve_groups_fill_four_folds_for_every_seed():
-    column = np.arange(203) % 12
-    for seed in range(20):
-        stats = snb.scan(X, y, folds=4, groups=column, repeats=2, seed=seed)
-        assert [fold.n_rows for fold in stats.folds] == [51, 51, 51, 50] * 2 or min(f.n_rows for f in stats.folds) > 48
-
-
 def test_statistics_of_other_groups_add_up_and_those_of_groups_in_other_folds_are_refused(tmp_path):
     first, second = groups < 20, groups >= 20
     one, two = (snb.scan(X[here], y[here], folds=4, groups=groups[here]) for here in (first, second))

@@ -2,7 +2,7 @@
 
 import datetime
 from decimal import Decimal
-from itertools import pairwise
+from itertools import cycle, pairwise
 
 import numpy as np
 import pandas as pd
@@ -84,8 +84,10 @@ def test_scores_do_not_depend_on_the_type_that_values_come_in(forms, options):
             np.testing.assert_array_equal(scores(model, column), expected, err_msg=f"{column.type} for {fitted.type}")
 
 
-@pytest.mark.parametrize("options", AS.values(), ids=AS)
-@pytest.mark.parametrize("forms", [forms for kind, forms in FORMS.items() if "precisions" not in kind])
+@pytest.mark.parametrize(
+    ("forms", "options"),
+    zip((forms for kind, forms in FORMS.items() if "precisions" not in kind), cycle(AS.values())),
+)
 def test_files_of_one_set_are_brought_to_one_form(forms, options, tmp_path):
     """As if both were of the type of the first one."""
     for a, b in [*pairwise(forms), (forms[-1], forms[0])]:

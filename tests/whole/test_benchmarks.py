@@ -1,6 +1,5 @@
 """Every benchmark runs, tiny."""
 
-import argparse
 import inspect
 import itertools
 import json
@@ -20,7 +19,6 @@ from benchmarks import (
     commits,
     compiling,
     filter_speed,
-    filters,
     fit_memory,
     growth,
     intervals,
@@ -130,19 +128,6 @@ def test_a_simulated_scan_takes_what_its_parts_take():
     assert reads.seconds > 4 * scan.seconds
 
 
-def test_a_simulated_corpus_takes_what_its_parts_take():
-    costs = simulated_cluster.CorpusCosts(files=100, spread=0.0, slow=0.0, per_task=0.0)
-    alone = simulated_cluster.simulate_parts(costs, 1, True)
-    assert alone.seconds == pytest.approx(alone.reading + alone.summing + alone.client)
-    scores = simulated_cluster.simulate_parts(costs, 1, False)
-    assert scores.summing == pytest.approx(100 * 1.11e9 / 45e6)
-    assert scores.reading == pytest.approx(100 * ((333e6 + 8 * 33_333) / 150e6 + 3 * 0.05))
-    assert simulated_cluster.simulate_parts(costs, 10, True).seconds == pytest.approx(alone.seconds / 10, rel=0.01)
-    assert simulated_cluster.simulate_parts(replace(costs, per_task=60.0), 100, False).seconds >= 6000
-    assert simulated_cluster.simulate_parts(replace(costs, store_bandwidth=1e9), 100, False).seconds >= 33.3
-    assert len(simulated_cluster.corpus_table(costs, (1, 2)).splitlines()) == 4
-
-
 def _catalogue(texts):
     """The bytes of a file of translated messages."""
     pairs = [("", "Content-Type: text/plain; charset=UTF-8\n"), *sorted(texts.items())]
@@ -152,22 +137,6 @@ def _catalogue(texts):
         tables += struct.pack("<II", len(text), place + len(contents))
         contents += text + b"\0"
     return struct.pack("<7I", 0x950412DE, 0, len(pairs), 28, 28 + 8 * len(pairs), 0, place) + tables + contents
-
-
-def test_filters_are_chosen_on_some_rows_and_judged_on_others(tmp_path, monkeypatch):
-    monkeypatch.setattr(filters, "FEWEST", 50)
-    for language, word in (("de", "Datei"), ("fr", "fichier"), ("rare", "x")):
-        folder = tmp_path / language / "LC_MESSAGES"
-        folder.mkdir(parents=True)
-        texts = {f"file {k}": f"{word} {k}" for k in range(60 if word != "x" else 5)}
-        (folder / "a.mo").write_bytes(_catalogue(texts))
-        (folder / "b.mo").write_bytes(b"damaged")
-    (rows,) = filters.languages(argparse.Namespace(locales=tmp_path))
-    assert len(rows.train) + len(rows.held_out) == 120 and {label for _, label in rows.train} == {"de", "fr"}
-    held_out = {text.split()[1] for text, _ in rows.held_out}
-    assert held_out and not held_out & {text.split()[1] for text, _ in rows.train}
-    found = filters.chosen(filters.ours, filters.OURS["languages"][:2], rows, tmp_path)
-    assert found.accuracy == 1.0 and found.auc == 1.0 and found.seconds > 0
 
 
 def test_speeds_of_filters_are_of_all_steps(tmp_path):

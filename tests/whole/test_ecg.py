@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import streamnb as snb
 from tests.support import heartbeats
 from tests.support.processes import python
 from tests.support.refusals import refused
@@ -56,36 +55,6 @@ def test_windows_have_their_counts_labels_and_persons(ecg, beats_file):
     assert all(len({*windows.person[has == 1]}) >= 2 for has in windows.Y.T)
 
 
-def test_each_window_is_what_its_beats_are(ecg, beats_file):
-    """Person by person, window by window, from the beats of its own."""
-    beats = ecg.read_beats(beats_file)
-    windows, row = ecg.encode(beats, LENGTH), 0
-    for name in dict.fromkeys(beats.record.tolist()):
-        own = ecg.Beats(*(array[beats.record == name] for array in beats))
-        kept = (own.amplitude[1:] > 0) & (np.diff(own.sample) > 0)
-        interval, own = np.diff(own.sample)[kept], ecg.Beats(*(array[1:][kept] for array in own))
-        for start in range(0, len(interval) - LENGTH, LENGTH):
-            here = slice(start, start + LENGTH + 1)
-            counts = snb.codegram(own.amplitude[here], interval[here])
-            assert (counts != windows.X[[row]]).nnz == 0 and windows.person[row] == str(name).replace("202", "201")
-            symbol, rhythm = own.symbol[here][1:], own.rhythm[here][1:]
-            truth = {"healthy": (symbol == "N").all() and (rhythm == "N").all()}
-            truth |= {f"beat {each}": np.mean(symbol == each) > 0.05 for each in set(symbol) - {"N"}}
-            truth |= {f"rhythm {each}": np.mean(rhythm == each) > 0.05 for each in set(rhythm) - {"N"}}
-            assert windows.Y[row].tolist() == [truth.get(label, False) for label in windows.labels]
-            row += 1
-    assert row == len(windows.person)
-
-
-def test_beats_without_amplitude_or_interval_are_left_out(ecg):
-    symbol = np.array(["N"] * 6)
-    beats = ecg.Beats(
-        np.repeat([1, 2], 3), np.array([5, 300, 650, 2, 2, 400]), np.array([9, 0, 9, 9, 9, 9]), symbol, symbol
-    )
-    kept, interval = ecg.with_intervals(beats)
-    assert interval.tolist() == [350, 398] and kept.record.tolist() == [1, 2]
-
-
 # ---- records of PhysioNet --------------------------------------------------------------------------------------------
 
 
@@ -118,21 +87,6 @@ def test_records_are_read_beat_by_beat(ecg, records):
         assert (found == (values.astype(str) if name == "record" else values)).all(), name
 
 
-def test_records_without_annotations_are_refused(ecg, records):
-    folder, _ = records
-    import wfdb
-
-    wfdb.wrann("102", "atr", np.array([10, 20]), ["~", "~"], aux_note=["", ""], write_dir=str(folder))
-    with refused(ValueError, "record 102 has no annotations of beats", "leave that record out"):
-        ecg.read_beats(folder)
-    wfdb.wrann("102", "atr", np.array([10, 20]), ["N", "N"], aux_note=["", ""], write_dir=str(folder))
-    with refused(ValueError, "record 102 has no annotations of rhythms"):
-        ecg.read_beats(folder)
-    (folder / "101.atr").unlink()
-    with refused(ValueError, "record 101 has no annotations", "101.atr is missing"):
-        ecg.read_beats(folder)
-
-
 def test_records_without_the_package_that_reads_them_say_what_to_install(ecg, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "wfdb", None)
     (tmp_path / "101.hea").touch()
@@ -141,35 +95,6 @@ def test_records_without_the_package_that_reads_them_say_what_to_install(ecg, tm
 
 
 # ---- what is refused -------------------------------------------------------------------------------------------------
-
-
-def test_what_holds_no_beats_is_refused(ecg, tmp_path, beats_file):
-    with refused(ValueError, "holds no records", "100.atr"):
-        ecg.read_beats(tmp_path)
-    with refused(ValueError, "does not exist", "folder of PhysioNet records"):
-        ecg.read_beats(tmp_path / "nowhere")
-    wrong = tmp_path / "beats.txt"
-    wrong.write_text("beats")
-    with refused(ValueError, "no .npz file"):
-        ecg.read_beats(wrong)
-    with np.load(beats_file) as arrays:
-        parts = dict(arrays)
-    np.savez(tmp_path / "wrong.npz", **{**parts, "rhythm": parts["rhythm"][1:]})
-    with refused(ValueError, "unequal length", "rhythm"):
-        ecg.read_beats(tmp_path)  # the one file in it
-    del parts["amplitude"], parts["rhythm"]
-    np.savez(tmp_path / "wrong.npz", **parts)
-    with refused(ValueError, "lacks the arrays amplitude, rhythm"):
-        ecg.read_beats(tmp_path / "wrong.npz")
-
-
-def test_too_few_windows_are_refused(ecg, beats_file):
-    beats = ecg.read_beats(beats_file)
-    some = beats.record == beats.record[0]
-    with refused(ValueError, "of 1 persons are too few", "read more records"):
-        ecg.encode(ecg.Beats(*(array[some] for array in beats)), LENGTH)
-    with refused(ValueError, "length=10000 is longer than the record", "shorter windows"):
-        ecg.encode(beats, 10_000)
 
 
 # ---- as a user runs it -----------------------------------------------------------------------------------------------

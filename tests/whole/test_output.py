@@ -202,9 +202,3 @@ def test_bars_show_in_a_terminal_that_does_not_know_its_width(lazy, columns, mon
     last = [line for line in re.split(r"[\r\n]+", shown.decode()) if line.startswith("scan:")][-1]
     assert "100%" in last and "#" in last.replace("█", "#")
     assert len(last) <= (60 if columns == 60 else 70)
-
-
-def test_sparsify_says_whether_it_changes_the_model():
-    assert "in place" in snb.LinearNB.sparsify.__doc__ and "new model" in snb.LinearModel.sparsify.__doc__
-    model = snb.solve(snb.scan(X, y), "poisson", snb.L1(1.0))[0]
-    assert model.sparsify() is not model and isinstance(model.coef_, np.ndarray)

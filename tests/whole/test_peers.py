@@ -57,10 +57,6 @@ def test_verdicts(figure, unit, verdict):
     assert Row("a", "b", floor, goal, figure, unit).verdict == verdict
 
 
-def test_a_row_without_floor_and_goal_has_a_figure_only():
-    assert Row("a", "b", None, None, 3.0).verdict == "no goal set"
-
-
 @pytest.mark.parametrize("law", ["uniform", "zipf"])
 def test_both_sides_are_given_the_same_rows(law, tmp_path):
     X, y = problems.counts(200, 50, law), problems.labels(200, 3)
