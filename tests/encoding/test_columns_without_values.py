@@ -110,6 +110,25 @@ def test_a_column_may_begin_after_the_first_rows_of_a_file(column, tmp_path, mon
         np.testing.assert_array_equal(model.predict_proba(path), model.predict_proba(both))
 
 
+@pytest.mark.parametrize("column", ["number", "date"])
+def test_rows_are_judged_added_and_written(column, tmp_path):
+    model, frame = snb.LinearNB("auto").fit(rows()), some(column)
+    nan = frame.assign(**{column: np.nan})
+    for X in (nan, in_csv(frame, tmp_path / "a.csv"), in_json(frame, tmp_path / "a.jsonl", [column])):
+        assert model.evaluate(X, "label").log_loss() == model.evaluate(frame, "label").log_loss()
+        grown = snb.LinearNB("auto").fit(rows()).partial_fit(X, "label")
+        assert np.array_equal(grown.coef_, snb.LinearNB("auto").fit(rows()).partial_fit(frame, "label").coef_)
+    expected = model.predict(begun(column))[:5].tolist()
+    forms = {
+        "csv": in_csv(frame, tmp_path / "a.csv"),
+        "jsonl": in_json(frame, tmp_path / "b.jsonl", [column]),
+        "parquet": in_parquet(nan, tmp_path / "a.parquet"),
+    }
+    for name, path in forms.items():
+        snb.write_predictions(model, path, tmp_path / name, progress=False)
+        assert pd.read_parquet(tmp_path / name / "part-00000.parquet")["label"].tolist() == expected
+
+
 def test_values_of_another_kind_are_still_refused(tmp_path):
     model = snb.LinearNB("auto").fit(rows())
     for column, wrong, kind in (("number", "x", "number"), ("string", 1.5, "category"), ("date", True, "date")):

@@ -26,6 +26,11 @@ KEPT = np.array([1, 3])
 BINS = BinEdges([np.array([2.5])] * 4, np.array([False, True, False, False]))
 
 
+def test_names_of_chosen_columns():
+    assert ChosenColumns.of(None, 4, KEPT).names(list("abcd")) == ["b", "d"]
+    assert ChosenColumns.of(BINS, 4, KEPT).names(list("abcd"))[0] == "b in (-inf, 2.5]"
+
+
 def test_files_of_other_columns_are_refused():
     state = {"taken": 4, "columns": KEPT, "step": None}
     for wrong in ({"columns": KEPT[::-1]}, {"taken": 3}, {"step": BINS}, {"columns": KEPT[:0]}):

@@ -50,7 +50,7 @@ def test_rows_are_the_same_from_wherever_they_come(folder):
         (FRAME["t"], {"y": FRAME["y"], "weight": 1.0}),
     ):
         rows = snb.text(X, **columns, n_features=N, n_threads=2)
-        assert rows.n_rows == 120
+        assert rows.n_rows == 120 and repr(rows).startswith("<TextSource: 120 rows")
         np.testing.assert_array_equal(snb.scan(rows, moments=["sum"]).sum, expected.sum)
         blocks = list(rows.blocks(13, 31))
         assert (blocks[0].first_row, sum(block.n_rows for block in blocks)) == (13, 18)

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.core import scratch
-from streamnb.rows.keeping import Keeping, KeptSource
+from streamnb.rows.keeping import Keeping, KeptSource, Space
 from streamnb.rows.opening import opened
 from tests.support.failing_disk import flip_a_bit
 from tests.support.read_rows import matrix_of
@@ -198,3 +198,12 @@ def test_two_fits_at_once_share_a_folder_and_one_that_is_killed_leaves_nothing_t
     X = np.random.default_rng(0).random((20_000, 8))
     model = snb.SoftmaxRegression().fit(X, np.arange(20_000) % 2, keep="no")
     assert found == model.coef_.tobytes().hex() + "\n"
+
+
+def test_values_by_column_are_kept_in_memory_and_freed():
+    words, y = rng.choice(["ash", "birch", "cedar", "larch", "pine", "yew"], (3_000, 40)), np.arange(3_000) % 5
+    rows = snb.text([" ".join(row) for row in words], y=y, n_features=64)
+    with pytest.warns(snb.StreamnbWarning, match="reads were spent"):
+        found = [snb.SoftmaxRegression(max_passes=5, tol=0.0).fit(rows, keep=keep).coef_ for keep in ("no", "memory")]
+    np.testing.assert_array_equal(*found)
+    assert Space.taken_by_all == 0

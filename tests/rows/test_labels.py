@@ -124,3 +124,9 @@ def test_what_is_wrong_is_named_by_its_row(first):
 def test_groups_that_are_no_columns(make, name, error, words):
     with pytest.raises(error, match=words):
         in_zarr(make(), name)
+
+
+def test_whole_columns_in_groups_have_what_is_missing():
+    kinds = {"codes": [0, -1, 1], "categories": np.array([5, 7])}, {"values": [5, 0, 7], "mask": [False, True, False]}
+    for kind, parts in zip(("categorical", "nullable-integer"), kinds, strict=True):
+        assert whole_column(group(kind, **parts), "by").tolist() == [5, None, 7]

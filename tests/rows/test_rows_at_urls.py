@@ -186,3 +186,10 @@ def test_small_files_of_servers_without_ranges(folder, monkeypatch):
 def test_what_is_not_there_is_named(name):
     with pytest.raises((FileNotFoundError, snb.DataError), match=r"X='?memory://nothing/[*a]"):
         snb.LinearNB().fit(f"memory://nothing/{name}", "y")
+
+
+def test_rows_that_only_this_process_has_are_not_sent_to_workers(memory, folder):
+    from streamnb.passes.dask_workers import reachable
+
+    assert not reachable(snb.table("memory://rows_at_urls/t.parquet", "y"))
+    assert reachable(snb.table(f"file://{folder}/t.parquet", "y"))
