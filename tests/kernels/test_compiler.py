@@ -1,15 +1,12 @@
 """The door to numba: what a kernel may do, and when its compiled forms are kept on disk; within one process."""
 
-import gc
 import io
 import math
-import operator
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
-from numba.core import event, types
+from numba.core import event
 
 from streamnb.kernels import compiler
 
@@ -41,20 +38,6 @@ def test_additions_are_done_as_written(folder):
     assert math.isnan(compiler.kernel(lost)(math.inf, 1.0))
 
 
-def test_numba_is_asked_once_what_a_sum_of_these_types_is(folder, monkeypatch):
-    ask, asked = types.Function.get_call_type, []
-
-    def counted(self, context, args, kws):
-        asked.append((self.typing_key, args))
-        return ask(self, context, args, kws)
-
-    monkeypatch.setattr(types.Function, "get_call_type", counted)
-    one, two = np.float32(1.0), np.int8(2)
-    assert compiler.kernel(lambda a, b: a + b - (a + b) * (a + b))(one, two) == -6.0
-    assert compiler.kernel(lambda a, b: (a + b) * (a + b))(one, two) == 9.0
-    assert asked.count((operator.add, (types.float32, types.int8))) <= 1  # none where another test has asked
-
-
 @pytest.mark.parametrize("made", [compiler.kernel, compiler.part, compiler.brick])
 def test_no_kernel_holds_the_lock_of_python_nor_takes_threads_of_its_own(made, folder):
     options = made(lost).targetoptions
@@ -72,16 +55,6 @@ def test_parts_are_compiled_into_kernels_alone_until_python_calls_them(made, fol
     assert not folder.exists()
     assert (first(3.0, 4.0), second(3.0, 4.0)) == (4.0, 12.0)
     assert any(folder.iterdir())
-
-
-@pytest.mark.parametrize("collects", [True, False])
-def test_after_compiling_garbage_is_collected_as_before(collects, folder):
-    try:
-        (gc.enable if collects else gc.disable)()
-        compiler.kernel(lost)(1.0, 2.0)
-        assert gc.isenabled() == collects
-    finally:
-        gc.enable()
 
 
 def test_each_compiled_form_is_kept_in_a_file_and_comes_from_there(folder):
@@ -187,13 +160,6 @@ def test_no_file_is_told(stderr, compiling, monkeypatch):
         patched.setattr(sys, "stderr", stderr)
         compiler.kernel(lost)(1.0, 2.0)
     assert compiling.n_forms == 1 and not (stderr and stderr.getvalue())
-
-
-def test_what_takes_no_time_is_not_said(compiling, monkeypatch):
-    monkeypatch.setattr(compiler, "PATIENCE", 1e9)
-    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
-    compiler.kernel(lost)(1.0, 2.0)
-    assert not terminal.getvalue()
 
 
 def test_a_terminal_is_told_why_kernels_are_not_kept(compiling, folder, monkeypatch):

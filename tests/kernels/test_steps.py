@@ -39,9 +39,3 @@ def test_numbers_below_are_counted_and_equal_ones_are_not_below(numbers, other):
     assert index[2] <= steps.ENTRIES + 1
     for number in (other, *numbers):
         assert steps.n_below(number, ascending, index) == sum(step < number for step in numbers)
-
-
-@pytest.mark.parametrize("numbers", LISTS.values(), ids=LISTS)
-def test_the_table_stays_small(numbers):
-    _, _, top, table = steps.index_of(np.array(numbers), steps.scratch())
-    assert top <= steps.ENTRIES + 1 and table[top] == len(numbers)
