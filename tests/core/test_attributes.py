@@ -1,8 +1,8 @@
-"""Attributes that cannot be computed are missing, with the error of the cause; methods where a condition is false."""
+"""Attributes that cannot be computed are missing, with the error of the cause."""
 
 import pytest
 
-from streamnb.core.guesses import attribute, available_if, missing
+from streamnb.core.guesses import attribute, missing
 
 
 class Held:
@@ -34,33 +34,3 @@ def test_other_errors_pass_and_values_come():
 def test_an_attribute_error_stays_itself():
     error = AttributeError("gone")
     assert missing(error) is error
-
-
-class Model:
-    def __init__(self, certain):
-        self.certain = certain
-
-    @available_if(lambda model: model.certain)
-    def odds(self, factor=1):
-        """What it is."""
-        return factor, self.certain
-
-
-class Heir(Model):
-    pass
-
-
-@pytest.mark.parametrize("kind", [Model, Heir])
-def test_hasattr_tells(kind):
-    model = kind("yes")
-    assert hasattr(model, "odds") and model.odds(factor=2) == (2, "yes")
-    model.certain = ""
-    assert not hasattr(model, "odds")
-    with pytest.raises(AttributeError, match=f"^This '{kind.__name__}' has no attribute 'odds'$"):
-        _ = model.odds
-
-
-def test_the_class_has_the_method_itself():
-    assert Model.odds.__doc__ == "What it is." and Model.odds.__name__ == "odds"
-    assert Model.odds(Model("yes"), 3) == (3, "yes")
-    assert Model.__dict__["odds"].__doc__ == "What it is."  # where documentation is made of

@@ -44,11 +44,6 @@ def test_what_is_free_is_free_in_the_container_too(version, most, taken, free, m
     assert memory.free_memory() == free
 
 
-def test_the_machine_has_some():
-    assert 0 <= memory.free_memory() <= memory._available() * 4  # others take and give meanwhile
-    assert memory._available() > 1 << 20
-
-
 def test_sizes_in_words():
     words = {0: "0.0 kB", 949: "0.9 kB", 999_940: "999.9 kB", 1e6: "1.0 MB", 2.55e9: "2.5 GB", 1.2345e15: "1,234.5 TB"}
     assert {n: memory.size(n) for n in words} == words
@@ -66,30 +61,3 @@ def test_rows_begin_where_a_line_does(shape, border, dtype):
     assert all(row.ctypes.data % border == 0 for row in table)
     table[:] = np.arange(table.size).reshape(table.shape) % 100  # all of it is there, and none of it twice
     assert (table.reshape(-1) == np.arange(table.size) % 100).all() and table.flags.c_contiguous
-
-
-def test_zeros_lie_beside_each_other_as_long_as_any_of_them_is_there():
-    few, many = memory.zeros(3), memory.zeros(memory.POOL // 8)
-    assert few.base is None and many.base is None and not few.any()
-    tables = [memory.zeros(90, 100, 2) for _ in range(3)]
-    for number, table in enumerate(tables, 1):
-        assert table.shape == (90, 100, 2) and table.flags.c_contiguous and not table.any()
-        table[:] = number
-    assert [np.unique(table).tolist() for table in tables] == [[1.0], [2.0], [3.0]]
-    assert len({id(table.base) for table in tables}) == 1
-    del tables, table
-    assert not memory.zeros(90, 100, 2).any()  # where the others lay there may be numbers
-
-
-@pytest.mark.parametrize(
-    ("width", "most", "moved"), [(20, memory.COPIED, True), (7, memory.COPIED, False), (20, 9, False)]
-)
-def test_rows_that_are_read_all_over_begin_at_a_line(width, most, moved, monkeypatch):
-    monkeypatch.setattr(memory, "COPIED", most)
-    room = memory.aligned(1, 200)[0]
-    room[:] = np.arange(200)
-    table = room[1 : 1 + 9 * width].reshape(9, width)
-    found = memory.cache_aligned(table)
-    assert np.array_equal(found, table) and found.flags.c_contiguous
-    assert (found is not table) == (found.ctypes.data % memory.LINE == 0) == moved
-    assert memory.cache_aligned(found) is found

@@ -15,10 +15,3 @@ def test_any_text(caption, rows):
     page = ElementTree.fromstring(table(caption, iter(rows)))
     assert page.tag == "table" and page.findtext("caption") == caption
     assert [tuple(cell.text for cell in line) for line in page.findall("tbody/tr")] == rows
-
-
-def test_values_stand_on_the_right():
-    page = ElementTree.fromstring(table("a", [("b", "1")]))
-    name, value = page.find("tbody/tr")
-    assert (name.tag, value.tag) == ("th", "td")
-    assert name.get("style") == "text-align:left" and value.get("style") == "text-align:right"
