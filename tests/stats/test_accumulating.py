@@ -3,15 +3,13 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 
 from streamnb.rows.boundary import as_chunk
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.totals import whole
-from tests.support.strategies import MOMENTS, chunkings, example, labelled, same_stats, same_sums, sums_of
+from tests.support.strategies import MOMENTS, example, same_sums, sums_of
 
 
 def accumulated(parts, classes=None, folding=None, make=np.asarray, moments=MOMENTS, **options):
@@ -23,17 +21,6 @@ def accumulated(parts, classes=None, folding=None, make=np.asarray, moments=MOME
     return part.finish()
 
 
-@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
-@given(data=st.data())
-def test_sums_are_those_of_the_rows_whatever_the_blocks(make, data):
-    rows = data.draw(labelled(low=-2))
-    stats = accumulated(rows.split(data.draw(chunkings(len(rows)))), make=make)
-    assert same_sums(stats, sums_of(rows))
-    assert (stats.n_rows, stats.n_features) == rows.x.shape
-    assert stats.rows.tolist() == [np.count_nonzero(rows.y == label) for label in stats.classes]
-    assert stats.negatives == np.count_nonzero(rows.x < 0) and not stats.closed
-
-
 def test_classes_that_are_listed_come_in_order_also_without_rows():
     rows = example("int")
     stats = accumulated(rows.split([20, 21]), classes=np.array([7, 99, 0, -1]))
@@ -41,39 +28,6 @@ def test_classes_that_are_listed_come_in_order_also_without_rows():
     assert same_sums(stats, sums_of(rows, classes=[-1, 0, 7, 99]))
     with pytest.raises(ValueError, match=r"label 7 at row \d+, not in classes=\[-1, 0\]"):
         accumulated([rows], classes=np.array([0, -1]))
-
-
-def test_without_rows_there_are_the_classes_alone():
-    for classes in (None, np.array(["b", "a"])):
-        stats = accumulated([], classes=classes)
-        assert stats.classes.tolist() == sorted([] if classes is None else classes.tolist())
-        assert stats.n_rows == 0 and not stats.weight.any()
-
-
-@pytest.mark.parametrize("repeats", [1, 2])
-def test_folds_are_the_sums_of_their_rows(repeats):
-    rows, folding = example(), Folding(3, repeats, seed=5)
-    stats = accumulated(rows.split([11, 30]), folding=folding)
-    assert same_stats(stats, accumulated([rows])) and (stats.n_folds, len(stats.folds)) == (3, 3 * repeats)
-    splits = folding.splits(0, len(rows), None)
-    for number, fold in enumerate(stats.folds):
-        mine = splits[number // 3] == number
-        part = type(rows)(rows.x[mine], rows.y[mine], rows.w[mine])
-        assert same_sums(fold, sums_of(part, classes=stats.classes))
-        assert fold.n_rows == np.count_nonzero(mine) and fold.negatives == np.count_nonzero(part.x < 0)
-
-
-def test_rows_of_an_indicator_enter_each_of_their_labels_and_the_whole_once():
-    rng = np.random.default_rng(0)
-    x, labels = rng.integers(0, 4, (12, 5)).astype(float), sp.csr_array(rng.integers(0, 2, (12, 3)))
-    part, weight = Accumulator(MOMENTS, RowOptions(), None), rng.choice([0.5, 2.0], 12)
-    for some in (slice(0, 5), slice(5, 12)):
-        part.add(*as_chunk(x[some], some.start), labels[some], weight[some])
-    stats = part.finish()
-    on = labels.toarray().T
-    assert stats.multilabel and stats.classes.tolist() == [0, 1, 2] and stats.n_rows == 12
-    assert (stats.sum == (on * weight) @ x).all() and (stats.every.sum[0] == weight @ x).all()
-    assert stats.rows.tolist() == on.sum(axis=1).tolist()
 
 
 @pytest.mark.parametrize("indicator", [False, True])

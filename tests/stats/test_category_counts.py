@@ -18,16 +18,6 @@ def counted(rows=slice(None)):
     return run(task, opened(X[rows], Y[rows], W[rows]), RunOptions(progress=False))[0]
 
 
-def test_counts_are_those_of_each_value_missing_ones_too():
-    counts = counted()
-    for j, (values, start) in enumerate(zip(counts.values, counts.starts, strict=False)):
-        assert np.isnan(values[-1]) and (np.diff(values[:-1]) > 0).all()
-        for u, value in enumerate(values):
-            here = (X[:, j] == value) | (np.isnan(X[:, j]) & np.isnan(value))
-            expected = [W[here & (k == Y)].sum() for k in range(3)]
-            np.testing.assert_allclose(counts.sums.sum[:, start + u], expected, rtol=1e-14)
-
-
 def test_parts_of_other_values_merge_and_files_are_looked_at():
     low, high = X[:, 0] < 2, ~(X[:, 0] < 2)
     parts = counted(low) + counted(high)

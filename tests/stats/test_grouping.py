@@ -6,11 +6,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import zarr
-from hypothesis import given
-from hypothesis import strategies as st
 
 import streamnb as snb
-from streamnb.stats.grouping import LabelCodes
 from tests.support.contracts import same
 
 rng = np.random.default_rng(1)
@@ -71,14 +68,6 @@ def test_labels_are_named_in_the_order_of_their_columns():
     same(stats + stats, snb.scan(np.vstack([X, X]), np.vstack([Y, Y]), classes=names))
 
 
-def test_folds_merging_and_subtracting():
-    stats = snb.scan(X, Y, folds=3)
-    numbers = snb.fold_numbers(150, 3)
-    same(stats.without_fold(1), snb.scan(X[numbers != 1], Y[numbers != 1]))
-    half = snb.scan(X[:70], Y[:70])
-    same(snb.scan(X, Y) - half, snb.scan(X[70:], Y[70:]))
-
-
 def test_a_thousand_labels_cost_as_many_rows_as_they_have():
     many = sp.random_array((2000, 3000), density=0.001, format="csr", rng=rng)
     many.data[:] = 1.0
@@ -111,12 +100,3 @@ def test_one_kind_of_y():
         snb.scan(iter([(X, Y), (X, Y[:, :3])]))
     with pytest.raises(ValueError, match="indicator"):
         snb.scan(X, Y) + snb.scan(X, Y[:, 0])
-
-
-@given(st.lists(st.integers(-3, 9)), st.sampled_from([np.int8, np.int64]))
-def test_codes_of_integers_are_places_among_the_classes_or_none_if_one_is_unknown(labels, dtype):
-    classes = [-1, 2, 3, 7]
-    codes = LabelCodes(np.array(classes)).codes_of(np.array(labels, dtype))
-    known = set(labels) <= set(classes)
-    assert (codes is not None) == known
-    assert not known or codes.tolist() == [classes.index(label) for label in labels]

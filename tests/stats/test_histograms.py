@@ -67,16 +67,6 @@ def test_bits_do_not_depend_on_the_cut_the_order_or_the_form(values, form, weigh
     same(scan(form(values[back]), Y[back], w[back]), whole)
 
 
-def test_folds_add_up_and_leave_what_the_others_are():
-    stats, whole = scan(X, Y, W, folds=3, seed=1), scan(X, Y, W)
-    same(stats, whole)
-    number, edges = snb.fold_numbers(N, 3, seed=1), whole.table("histogram").edges
-    for f in range(3):
-        for part, rows in ((stats.fold(f), number == f), (stats.without_fold(f), number != f)):
-            np.testing.assert_array_equal(part.table("histogram").edges, edges)
-            same(part, (whole - whole) + scan(X[rows], Y[rows], W[rows]))
-
-
 def test_taking_rows_away_leaves_the_others_on_the_grid_of_all():
     some = np.arange(N) < 100
     left = scan(X, Y, W) - scan(X[some], Y[some], W[some])

@@ -21,18 +21,6 @@ def test_the_union_in_order_and_where_each_side_stands_in_it(kind, data):
         assert positions(np.array(part), classes).tolist() == [part.index(k) if k in part else -1 for k in classes]
 
 
-def test_nothing_has_no_kind():
-    nothing, words = np.zeros(0, np.int64), np.array(["a", "b"])
-    assert merged_classes(nothing, words) is words and merged_classes(words, nothing) is words
-    assert merged_classes(nothing, nothing).size == 0
-    assert positions(words, nothing).size == 0
-
-
-def test_the_same_labels_stand_where_they_are():
-    words = np.array(["a", "b"])
-    assert positions(words, words).tolist() == [0, 1]
-
-
 def test_numbers_of_several_dtypes_are_one_kind():
     assert merged_classes(np.array([1, 5], np.int8), np.array([0.5, 5.0])).tolist() == [0.5, 1.0, 5.0]
     assert merged_classes(np.array([3], np.uint8), np.array([-1], np.int64)).tolist() == [-1, 3]

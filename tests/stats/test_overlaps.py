@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
-from streamnb.stats.grouping import CountedOverlaps, Overlaps
+from streamnb.stats.grouping import Overlaps
 
 rng = np.random.default_rng(3)
 Y = (rng.random((90, 5)) < [0.6, 0.3, 0.05, 0.5, 0.2]).astype(int)
@@ -75,10 +75,6 @@ def test_what_is_no_table_of_a_file_is_refused():
         Overlaps._from_state({"counts": one, "labels": np.array([2]), "ends": np.array([0, 1, 1])})
     with pytest.raises(ValueError, match=r"ends is int64 \(1, 1\)"):
         Overlaps._from_state({"counts": one, "labels": one, "ends": one[None]})
-
-
-def test_nothing_came():
-    assert not CountedOverlaps().of_split(0, 4).counts.nnz
 
 
 def test_statistics_of_before():

@@ -49,33 +49,3 @@ def test_blocks_and_their_order_do_not_matter(cuts):
 def test_without_weight_there_is_no_mean():
     for means in RowMeans(["loss"]), means_of(slice(None), np.zeros(60)):
         assert means.weight == 0.0 and math.isnan(means.mean("loss"))
-
-
-def test_one_value_alone_under_another_name():
-    means = means_of(slice(None))
-    one = means.one(1, "accuracy")
-    assert (one.mean("accuracy"), one.weight) == (means.mean("right"), means.weight)
-    one.add([np.ones(3)], np.ones(3))
-    assert shown(means) == shown(means_of(slice(None)))
-    with pytest.raises(ValueError):
-        one.mean("loss")
-
-
-def test_what_is_added_to_the_pairs_counts():
-    means = RowMeans(["right"])
-    hi, lo = means.pairs
-    hi += [3.0, 4.0]
-    lo += [2.0**-60, 0.0]
-    assert (means.mean("right"), means.weight) == (0.75, 4.0)
-    assert means.nbytes == hi.nbytes + lo.nbytes
-
-
-def test_means_are_made_again_from_their_arrays_and_their_state():
-    means = means_of(slice(None))
-    again, restored = RowMeans(**means.arrays()), RowMeans(("loss", "right"))
-    restored.restore(means._to_state())
-    more = means_of(slice(0, 9))
-    assert shown(again) == shown(restored) == shown(means)
-    assert shown(again + more) == shown(restored + more) == shown(means + more)
-    with pytest.raises(ValueError, match="means"):
-        RowMeans(["loss"]).restore(means._to_state())

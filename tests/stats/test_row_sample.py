@@ -4,10 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from streamnb.rows.boundary import as_chunk
-from streamnb.stats.row_sample import RowSample, sample_size
+from streamnb.stats.row_sample import RowSample
 
 N = 20_000
 rng = np.random.default_rng(0)
@@ -37,15 +36,6 @@ def test_a_sample_has_the_shares_of_all_rows_and_enough_of_each_class():
     assert abs(numbers.mean() - N / 2) < 0.1 * N
 
 
-def test_a_sample_is_the_same_for_any_blocks_and_labels():
-    whole, cut = drawn([0, N]), drawn([0, 7, 5_000, 5_001, 12_000, N])
-    indicated = drawn([0, 9_000, N], sp.csr_array((CODES[:, None] == np.arange(3)).astype(np.uint8)))
-    for other in (cut, indicated):
-        for name in ("X", "weight", "fold", "key"):
-            np.testing.assert_array_equal(getattr(other, name), getattr(whole, name))
-        np.testing.assert_array_equal(other.labels.toarray(), whole.labels.toarray())
-
-
 def test_parts_of_a_known_number_of_rows_keep_their_share():
     known, unknown = ([RowSample(3, 3000, each=1, n_rows=n) for _ in range(10)] for n in (N, None))
     for parts in (known, unknown):
@@ -72,10 +62,3 @@ def test_few_rows_are_all_kept_as_they_weigh():
     order = np.argsort(rows.X[:, 0])
     np.testing.assert_array_equal(rows.X[order, 0], np.flatnonzero(WEIGHT[:100] > 0.0))
     np.testing.assert_array_equal(rows.weight[order], WEIGHT[:100][WEIGHT[:100] > 0.0])
-
-
-def test_large_rows_and_many_classes_have_fewer():
-    assert sample_size(2, 10.0) == 10_000
-    assert sample_size(10_000, 10.0) == 419
-    assert sample_size(2, 65536.0) == 1024
-    assert sample_size(2, 1e9) == 100

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
-from streamnb.stats.second_moments import diagonal, n_features_of, n_pairs, scatter, scatter_of_all, unpacked
+from streamnb.stats.second_moments import scatter, scatter_of_all
 
 rng = np.random.default_rng(0)
 N, K, J = 4500, 3, 5
@@ -88,12 +88,6 @@ def test_scatter_keeps_what_far_columns_vary_by():
     far = X + 1e6
     for pooled in (False, True):
         np.testing.assert_allclose(scatter_of_all(gram(far, Y, pooled=pooled)), N * np.cov(far.T, ddof=0), rtol=1e-6)
-
-
-def test_triangles_are_packed_row_by_row():
-    assert [n_features_of(n_pairs(n)) for n in (0, 1, 2, 50, 30_000)] == [0, 1, 2, 50, 30_000]
-    assert diagonal(3).tolist() == [0, 3, 5] and diagonal(0).tolist() == []
-    assert unpacked(np.array([1.0, 2.0, 3.0])).tolist() == [[1.0, 2.0], [2.0, 3.0]]
 
 
 def test_what_is_too_large_or_wrong_is_said_beforehand():

@@ -14,7 +14,6 @@ import streamnb as snb
 from streamnb.rows.preparing import RowOptions
 from streamnb.stats import moment_sums
 from streamnb.stats.complements import with_and_without
-from streamnb.stats.dense_tables import Table
 from streamnb.stats.sparse_tables import Runs, SparseTable
 from tests.support.strategies import MOMENTS, Rows, chunkings, example, labelled, same_stats, same_sums, stream, sums_of
 
@@ -71,14 +70,6 @@ def test_adding_subtracting_and_scaling_agree_whatever_the_tables(rows, gamma, f
     assert same_stats((a + b) - b, x)
     if first or second:
         assert is_sparse(a + b)
-
-
-@pytest.mark.compiled
-@pytest.mark.parametrize("n_threads", [1, 2, 5])
-def test_the_bits_do_not_depend_on_blocks_and_threads(n_threads):
-    rows = real_rows(700)
-    cut = Rows(stream(rows, "x", "y", "w", sizes=[7, 0, 93, 200, 1, 399]), None, None)
-    assert same_stats(scan(cut, n_threads=n_threads), scan(rows, sparse=False))
 
 
 def test_what_is_subtracted_leaves_no_cell_behind():
@@ -231,18 +222,6 @@ def test_what_is_too_large_to_be_dense_says_how_it_can_be_read(monkeypatch):
     with pytest.raises(MemoryError, match=r"30 classes and 20 features would take 4.8 kB .* stats.to_scipy\(moment\)"):
         _ = stats.sum
     assert stats.select([2, 7], ("sum",)).sum.shape == (30, 2)
-
-
-def test_blocks_without_values_leave_nothing_behind():
-    run = SparseTable.of(Table(np.eye(3)))
-    nothing, runs = SparseTable.of(Table(np.zeros((3, 3)))), Runs()
-    for _ in range(50):
-        runs.add(nothing)
-        assert not runs._runs
-    runs.add(run)
-    runs.add(nothing)
-    assert runs.nbytes == run.nbytes and len(runs._runs) == 1
-    assert np.array_equal(runs.table(3, 3).value(), np.eye(3))
 
 
 def test_the_size_of_tables_may_be_asked_for_while_they_become_sparse():

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from streamnb.rows.boundary import as_chunk
-from streamnb.stats.value_counts import N_CELLS, CountingValues, ValueCells, ValueCounts, cells_of, counted_cells
+from streamnb.stats.value_counts import N_CELLS, CountingValues, ValueCounts, cells_of, counted_cells
 
 rng = np.random.default_rng(0)
 REAL = {
@@ -81,13 +81,6 @@ def test_rows_in_any_form_and_parts_leave_the_same_counts():
     counts = rng.poisson(0.3, (500, 4))
     same(counted(sp.csr_array(counts)), counted(counts))
     assert whole.nbytes == sum(c.keys.nbytes + c.counts.nbytes for c in whole.features)
-
-
-def test_a_feature_without_values_has_no_cells():
-    found = counted(np.full((3, 1), np.nan))
-    assert (
-        found.missing.tolist() == [3] and isinstance(found.features[0], ValueCells) and not len(found.features[0].keys)
-    )
 
 
 def test_what_does_not_fit_is_refused():
