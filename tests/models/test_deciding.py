@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamnb.models.grid_weights import Decider, in_range
+from streamnb.models.grid_weights import Decider
 from streamnb.rows.boundary import as_chunk
 
 ROOM = 1 << 20
@@ -98,30 +98,6 @@ def test_blocks_of_features_of_any_density_decide_alike(density, n_rows):
         assert np.array_equal(decided(decider, X.astype(np.float32)), decided(decider, X.astype(np.float32), False))
 
 
-def left_open(decider, X):
-    chunk, _ = as_chunk(X)
-    answers = np.empty((X.shape[0], 64), np.uint8), np.zeros(X.shape[0], bool)
-    decider._screen(chunk, np.arange(X.shape[0]), *answers)
-    return answers[1]
-
-
-def test_equal_intercepts_leave_nothing_open_where_no_weight_is_met():
-    weights = np.zeros((4, 50, 3))
-    weights[0] = np.random.default_rng(0).normal(size=(50, 3))
-    intercepts = np.full((3, 50), -1.0 / 3.0)
-    intercepts[2, 7] += 2.0**-53
-    decider = Decider.of(ROOM, [grid(weights)], intercepts, one_each(3))
-    X = np.array([[0.0, 1.0, 2.0, 3.0], [1.0, 0.0, 0.0, 5.0]])
-    assert not left_open(decider, X).any()
-    assert decided(decider, X)[0].tolist() == [0] * 7 + [2] + [0] * 42
-
-
-def test_few_rows_are_left_open():
-    rng = np.random.default_rng(3)
-    decider = Decider.of(ROOM, [grid(rng.normal(size=(200, 50, 5)))], rng.normal(size=(5, 50)), one_each(5))
-    assert left_open(decider, rng.poisson(0.5, (500, 200)).astype(np.float32)).mean() < 0.05
-
-
 @pytest.mark.parametrize("n_classes", [256, 257, 4097])
 def test_the_last_of_many_classes_is_told_from_the_others(n_classes):
     """Also where its number, or the column of its scores, is the largest that few bytes hold, or the next."""
@@ -145,18 +121,6 @@ def test_what_single_precision_or_memory_cannot_hold_is_refused(weight, intercep
     weights, intercepts = np.ones((2, 3, 2)), np.zeros((2, 3))
     weights[1, 1, 1], intercepts[1, 1] = weight, intercept
     assert Decider.of(room, [grid(weights)], intercepts, one_each(2)) is None
-
-
-@pytest.mark.parametrize(
-    "value, inside", [(0.0, True), (2.0**-50, True), (-(2.0**50), True), (1e-16, False), (1e16, False)]
-)
-def test_rows_of_values_that_may_underflow_or_overflow_are_told(value, inside):
-    X = np.ones((3000, 3))
-    X[-1, -1] = value
-    for rows in X, sp.csr_array(X.astype(np.float32)):
-        chunk, survey = as_chunk(rows)
-        assert in_range(chunk, None) is inside
-        assert in_range(chunk, survey) is inside
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e4, 1e7])

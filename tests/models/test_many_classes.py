@@ -27,14 +27,6 @@ def chunk_of(X):
     return checked(next(opened(X, labelled=False).blocks()))[0]
 
 
-def test_few_scores_tell_the_best_class_of_all(monkeypatch):
-    n_scores, scores_of = [], linear.linear_scores
-    monkeypatch.setattr(linear, "linear_scores", lambda *given: n_scores.append(scores_of(*given)) or n_scores[-1])
-    found = ClassTiles(np.ascontiguousarray(WEIGHTS.T), INTERCEPT).top_classes(chunk_of(ROWS))
-    assert np.array_equal(found, model_of().decision_function(ROWS).argmax(axis=1)) and len(set(found)) > 90
-    assert sum(scores.size for scores in n_scores) < 0.3 * 200 * K
-
-
 def test_the_first_of_equal_classes_is_chosen_in_whichever_tile():
     weights, intercept = WEIGHTS.copy(), np.zeros(K)
     weights[[7, 3 * TILE, 200]] = weights[299] + 0.1

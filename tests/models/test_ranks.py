@@ -1,4 +1,4 @@
-"""Ranks of a taxonomy, and the shares of draws that agree with a prediction down to each."""
+"""Shares of draws that agree with a prediction, of many classes."""
 
 import numpy as np
 import pytest
@@ -8,40 +8,6 @@ from streamnb.kernels import draws
 from streamnb.models.ranks import RankedDraws, Taxonomy
 from streamnb.rows.boundary import checked
 from streamnb.rows.opening import opened
-
-LABELS = np.array(["A; x; 1", "A; x; 2", "A;y", "B; x; 1"])
-
-
-def test_a_rank_is_the_same_where_all_names_down_to_it_are():
-    taxonomy = Taxonomy(LABELS)
-    assert taxonomy.n_ranks == 3
-    assert taxonomy.names.tolist() == [
-        ["A", "A; x", "A; x; 1"],
-        ["A", "A; x", "A; x; 2"],
-        ["A", "A;y", "A;y"],
-        ["B", "B; x", "B; x; 1"],
-    ]
-    same = taxonomy.groups[:, :, None] == taxonomy.groups[:, None, :]
-    assert same[0].sum(axis=1).tolist() == [3, 3, 3, 1]
-    assert same[1].sum(axis=1).tolist() == [2, 2, 1, 1]
-    assert same[2].sum(axis=1).tolist() == [1, 1, 1, 1]
-
-
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_shares_are_those_of_draws_of_whole_models(n_classes):
-    """A row of one kind of unit is the same in each draw; of two kinds, draws differ and shares lie between."""
-    X = np.eye(n_classes) * 50 + 1
-    model = snb.LinearNB("multinomial").fit(X, LABELS[-n_classes:])
-    linear = snb.solve(model.stats_, "multinomial")[0]
-    ranked = RankedDraws(linear, Taxonomy(linear.classes_), 200, 0)
-    rows = np.concatenate([np.eye(n_classes) * 16, [[8.0, 8.0] + [0.0] * (n_classes - 2)], [[0.0] * n_classes]])
-    found = np.concatenate([ranked(*checked(block)) for block in opened(rows, labelled=False).blocks()])
-    decided = linear.scheme.decide(linear.margins(*checked(next(opened(rows, labelled=False).blocks()))))
-    assert found[:, 0].tolist() == decided.tolist()
-    assert (found[:n_classes, 1:] == 1.0).all()
-    assert 0.3 < found[n_classes, -1] < 0.95
-    assert (np.diff(found[:, 1:]) <= 0).all()  # a lower rank is never surer
-    assert (found[-1, 1:] == 0.0).all()
 
 
 @pytest.mark.parametrize("order", [np.arange(200), np.random.default_rng(0).permutation(200)], ids=["groups", "any"])

@@ -8,7 +8,6 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.core import memory
-from streamnb.models.linear import quicker_in_full
 from tests.support.refusals import refused
 
 N, K = 5_000, 6
@@ -76,19 +75,6 @@ def test_sparse_weights_score_rows_of_every_kind_like_dense_ones(options):
     for rows in (x, x.toarray(), sp.csc_array(x)):
         np.testing.assert_allclose(dense.decision_function(rows), scores, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(dense.decision_function(rows[3:9]), scores[3:9], rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("share", [0.005, 0.5])
-def test_weights_are_laid_out_where_that_is_quicker_and_score_the_same(share, monkeypatch):
-    whole, x = model(share=share)
-    expected, sparse = whole.decision_function(x), whole.sparsify()
-    for rows in (x, x.toarray()):
-        assert np.array_equal(sparse.decision_function(rows), expected)
-        assert quicker_in_full(sparse.weights, isinstance(rows, np.ndarray)) == (share == 0.5 or rows is not x)
-    monkeypatch.setattr("streamnb.models.linear.IN_FULL", 0)
-    monkeypatch.setattr(memory, "free_memory", lambda: 0)
-    assert not quicker_in_full(sparse.weights, True)
-    assert np.array_equal(whole.sparsify().decision_function(x.toarray()), expected)
 
 
 def test_weights_too_many_for_the_memory_stay_sparse(tmp_path, monkeypatch):

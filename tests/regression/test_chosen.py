@@ -58,16 +58,6 @@ def test_groups_stay_in_one_fold_and_several_targets_share_an_alpha():
         snb.ElasticNetCV(0.5, folds=FOLDS).fit(X, Y).partial_fit(X, Y)
 
 
-def test_chosen_models_are_saved_and_go_on(tmp_path):
-    for model in (snb.ElasticNetCV(1.0, folds=3), snb.ForwardRegression(folds=3)):
-        model.fit(X[:150], Y[:150]).save(tmp_path / "m.snb")
-        loaded = snb.load(tmp_path / "m.snb")
-        assert loaded.coef_.tolist() == model.coef_.tolist()
-        assert loaded.mse_path_.tolist() == model.mse_path_.tolist()
-        more = loaded.partial_fit(X[150:], Y[150:])
-        assert more.stats_.n_rows == 200
-
-
 def test_forward_regression_finds_the_features_that_count():
     model = snb.ForwardRegression(rule="one_se").fit(X, Y)
     assert model.order_[:2].tolist() == [4, 1]

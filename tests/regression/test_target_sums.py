@@ -8,7 +8,6 @@ from streamnb.encoding.opening import opened
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.regression.target_sums import TargetScan
-from streamnb.rows.splits import as_folding, fold_numbers
 
 rng = np.random.default_rng(0)
 X, Y, W = rng.normal(size=(90, 4)), rng.normal(size=(90, 2)), rng.uniform(0.5, 2.0, 90)
@@ -16,27 +15,6 @@ X, Y, W = rng.normal(size=(90, 4)), rng.normal(size=(90, 2)), rng.uniform(0.5, 2
 
 def summed(X=X, y=Y, w=W, **options):
     return run(TargetScan(**options), opened(X, y, w, labelled="targets"), RunOptions(n_threads=2))[0]
-
-
-def products(rows=slice(None)):
-    joined = np.hstack([X, Y])[rows]
-    return joined.T @ (joined * W[rows, None])
-
-
-@pytest.mark.parametrize("given", [X, sp.csr_array(X)])
-@pytest.mark.parametrize("exact", [True, False])
-def test_sums_are_those_of_numpy(given, exact):
-    sums = summed(given, exact=exact)
-    assert (sums.n_rows, sums.n_features, sums.n_targets, sums.exact) == (90, 4, 2, exact)
-    np.testing.assert_allclose(sums.joined.gram, products(), rtol=1e-13)
-    np.testing.assert_allclose(sums.joined.sum[0], np.hstack([X, Y]).T @ W, rtol=1e-13)
-
-
-def test_folds_leave_the_other_rows():
-    sums, folds = summed(folding=as_folding(3, seed=1)), fold_numbers(90, 3, seed=1)
-    for fold in range(3):
-        np.testing.assert_allclose(sums.folds[fold].joined.gram, products(folds == fold), rtol=1e-12)
-        np.testing.assert_allclose(sums.without_fold(fold).joined.gram, products(folds != fold), rtol=1e-12)
 
 
 def test_sums_of_other_targets_do_not_add_up():

@@ -1,6 +1,5 @@
 """Where things meet: buffers that are used again, rows taken away, lost labels, tables that grow, lazy answers."""
 
-import dask
 import dask.array as da
 import numpy as np
 import pandas as pd
@@ -118,32 +117,6 @@ def test_threads_with_large_tables_leave_and_lose_nothing(monkeypatch):
     stats = snb.scan(iter(chunks), n_threads=8)
     assert (stats.sum == snb.scan(X, Y).sum).all()
     assert stats.n_rows == 400
-
-
-def test_dask_answers_hold_the_model_once():
-    x = da.zeros((40, 20_000), chunks=(1, -1))
-    model = snb.LinearNB("poisson").fit(np.eye(2, 20_000), [0, 1])
-    graph = dict(model.predict(x).__dask_graph__())
-    assert sum(isinstance(getattr(task, "value", task), snb.LinearModel) for task in graph.values()) <= 1
-    assert (model.predict(x).compute() == model.predict(np.zeros((40, 20_000)))).all()
-
-
-def test_score_of_dask_rows_loads_each_block_once():
-    loads = []
-
-    def load(block):
-        loads.append(1)
-        return block
-
-    x = da.from_array(X, chunks=(50, -1)).map_blocks(load, dtype=float, meta=np.empty((0, 0)))
-    y = da.from_array(Y, chunks=50)
-    model = snb.LinearNB().fit(X, Y)
-    loads.clear()
-    with dask.config.set(scheduler="synchronous"):
-        assert model.score(x, y) == model.score(X, Y)
-    assert len(loads) == 8
-    with pytest.raises(ValueError, match="inconsistent"):
-        model.score(x, [1])
 
 
 def test_row_numbers_count_from_the_first_row(tmp_path):

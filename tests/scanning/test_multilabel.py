@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.metrics import accuracy_score
-from sklearn.multiclass import OneVsRestClassifier
 
 import streamnb as snb
 
@@ -28,12 +27,6 @@ def test_predictions_and_scores_of_each_label():
     assert lazy.shape == (300, 4)
     assert (lazy.compute() == model.predict(X)).all()
     assert model.score(da.from_array(X, chunks=(70, 12)), da.from_array(Y, chunks=(50, 4))) == model.score(X, Y)
-
-
-def test_as_one_vs_rest_around_the_two_class_model():
-    around = OneVsRestClassifier(snb.LinearNB("poisson")).fit(X, Y)
-    model = snb.LinearNB("poisson").fit(X, Y)
-    assert (around.predict(X) == model.predict(X)).all()
 
 
 def test_partial_fit_forget_refit_save(tmp_path):
