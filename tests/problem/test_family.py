@@ -5,7 +5,7 @@ import pytest
 
 import streamnb as snb
 from streamnb.core import persistence
-from streamnb.problem.family import Family, column_blocks
+from streamnb.problem.family import Family
 
 
 class Decay(Family):  # c(theta) = -2 ln(-theta): Gamma of shape 2, so that m = -2 / theta
@@ -76,20 +76,3 @@ def test_equal_are_families_of_one_kind_with_equal_parameters():
     assert Decay(2.0) != Decay(3.0) and Decay(1.0) != Seen(1.0) and Decay() != "decay"
     assert repr(Decay(2.0)) == "Decay(half=2.0)" and repr(Seen()) == "Seen(half=1.0)"
     assert Decay._from_state(Decay(4.0)._to_state()) == Decay(4.0)
-
-
-def test_one_family_is_all_of_its_columns():
-    family = Decay()
-    assert family.members == (family,) and family.named(["a", "b"]) is family
-    assert family.parts(5) == [(family, slice(0, 5))]
-
-
-@pytest.mark.parametrize(
-    ("n_features", "step", "sizes"), [(7, 3, [3, 3, 1]), (4, 9, [4]), (6, 2, [2, 2, 2]), (0, 3, [])]
-)
-def test_blocks_of_columns_cover_all_once(n_features, step, sizes):
-    blocks = column_blocks(n_features, step)
-    assert [len(range(n_features)[block]) for block in blocks] == sizes
-    assert np.concatenate([np.arange(n_features)[:0], *(np.arange(n_features)[b] for b in blocks)]).tolist() == [
-        *range(n_features)
-    ]

@@ -39,28 +39,6 @@ def test_sparse_rows_are_dense_rows(binarize, scheme):
         np.testing.assert_allclose(model._model.margins(*as_chunk(sp.csr_array(x))), margins, rtol=1e-9, atol=1e-9)
 
 
-def test_models_are_saved_loaded_copied_and_refitted(tmp_path):
-    x, y = rows(9)
-    given = {
-        "gaussian": np.isin(np.arange(9), GAUSSIAN),
-        "poisson": slice(3, 4),
-        "bernoulli": [1, -1],
-        "geometric": ...,
-    }
-    model = snb.LinearNB(snb.Mixed(given), snb.L1(0.4)).fit(x, y)
-    scores = model.decision_function(x)
-    model.save(tmp_path / "estimator")
-    model._model.save(tmp_path / "model")
-    loaded = snb.load(tmp_path / "estimator")
-    assert loaded.family == model.family and hash(loaded.family) == hash(model.family)
-    for other in (loaded, snb.load(tmp_path / "model"), pickle.loads(pickle.dumps(model)), clone(model).fit(x, y)):
-        assert np.array_equal(other.decision_function(x), scores)
-    assert np.array_equal(loaded.refit(penalty=snb.L2(1.0)).coef_, model.refit(penalty=snb.L2(1.0)).coef_)
-    assert model.family != snb.Mixed({**given, "gaussian": [0, 5]})
-    model.refit(family=snb.Mixed({"gaussian": [0, 1, 5, 8], "geometric": ...}))
-    assert np.array_equal(model.coef_, clone(model).fit(x, y).coef_)
-
-
 def test_a_family_may_stand_for_several_groups_of_columns(tmp_path):
     x, y = rows(18)
     frame = pd.DataFrame(np.abs(x), columns=list("abcdefghi"))

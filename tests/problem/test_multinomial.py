@@ -6,7 +6,6 @@ import scipy.sparse as sp
 from sklearn.naive_bayes import CategoricalNB
 
 import streamnb as snb
-from streamnb.problem.mixed import Mixed, grouped_parts
 
 rng = np.random.default_rng(0)
 N = 300
@@ -110,13 +109,6 @@ def test_names_values_that_are_new_and_bins():
     inside = snb.LinearNB("categorical", transform=bins).fit(X, Y)
     outside = snb.LinearNB(snb.Categorical([4, 4])).fit(bins.fit_transform(X), Y)
     np.testing.assert_array_equal(inside.coef_, outside.coef_)
-
-
-def test_parts_of_many_columns():
-    family = Mixed([(snb.Categorical([1, 2]), [0, 2, 4]), ("poisson", ...)])
-    columns = [list(np.arange(5)[part]) for _, part in grouped_parts(family, 5)]
-    assert columns == [[0], [2, 4], [1, 3]]
-    assert repr(snb.Categorical([1] * 9)) == "Categorical([1, 1, 1, 1, 1, ..])"
 
 
 @pytest.mark.parametrize("sizes", [[], [0], [1.5], "ab", [[1]], [True]], ids=repr)

@@ -4,16 +4,7 @@ import numpy as np
 import pytest
 
 import streamnb as snb
-from streamnb.problem.penalties import Pull
-from streamnb.problem.points import as_maps, as_shrinkage, at_point, loaded_point, points_of, pull_at
-
-
-def test_the_penalty_and_the_pull_at_a_point():
-    grid = snb.L1([0.5, 1.0], scale="score") + snb.TopK([1, 2])
-    point = {"l1": 1.0, "top_k": 2}
-    assert at_point(grid, point) == snb.L1(1.0, scale="score") + snb.TopK(2)
-    assert pull_at(grid, point) == Pull(l1=1.0, scored=True, top_k=2, by="weight")
-    assert pull_at(None, {}) == Pull()
+from streamnb.problem.points import as_maps, as_shrinkage, loaded_point, points_of
 
 
 def test_points_of_files():

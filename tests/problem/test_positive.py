@@ -63,18 +63,6 @@ def test_dispersion_of_scaled_columns(family):
     np.testing.assert_allclose(ours, theirs, rtol=1e-10)
 
 
-@each_family
-def test_saved_models_predict_as_before(family, tmp_path):
-    x, y = draw(family)
-    model = snb.LinearNB(family, snb.L1(0.8, "score") + snb.L2(0.2)).fit(x, y)
-    margins = model.decision_function(x)
-    for value, name in ((model, "estimator"), (model._model, "model")):
-        value.save(tmp_path / name)
-        assert np.array_equal(snb.load(tmp_path / name).decision_function(x), margins)
-    assert np.array_equal(model.refit(penalty=model.penalty).decision_function(x), margins)
-    assert np.isfinite(model.coef_).all()
-
-
 def test_statistics_from_before_there_was_a_centre_load(tmp_path):
     """And models from when presence was the only function of x."""
     x, y = draw(snb.Laplace(0.0))

@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 import streamnb as snb
-from streamnb.problem.sides import check_overlap, reference_number, two_labels, with_unlabelled
+from streamnb.problem.sides import check_overlap, reference_number
 
 Y = np.array([[1, 1, 0], [0, 1, 0], [0, 0, 0], [1, 0, 1]])
 STATS = snb.scan(np.arange(8.0).reshape(4, 2), Y)
@@ -30,17 +30,6 @@ def test_a_file_with_a_reference_that_did_nothing_is_read():
         again = snb.LinearNB._from_state(state)
     assert again.reference is None
     np.testing.assert_array_equal(again.refit(smoothing=0.5).coef_, model.refit(smoothing=0.5).coef_)
-
-
-def test_rows_without_a_label_become_the_last_one():
-    posed = with_unlabelled(STATS, ["sum"])
-    assert posed.classes.tolist() == [0, 1, 2, snb.UNLABELLED] and posed.moments == ("sum",)
-    assert posed.sum.tolist() == [[6, 8], [2, 4], [6, 7], [4, 5]] and posed.rows.tolist() == [2, 2, 1, 1]
-
-
-def test_two_labels_as_classes():
-    two = two_labels(STATS, 2, 0)
-    assert two.classes.tolist() == [False, True] and two.sum.tolist() == [[6, 7], [6, 8]] and two.total_weight == 3
 
 
 def test_overlaps_are_refused_with_their_numbers():

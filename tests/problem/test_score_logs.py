@@ -5,15 +5,10 @@ import pytest
 from scipy.special import log_softmax as reference
 from scipy.special import logsumexp
 
-from streamnb.problem.schemes import log_odds, log_ratio, log_softmax, top_class
+from streamnb.problem.schemes import log_odds, log_ratio, log_softmax
 
 NORMAL = np.random.default_rng(0).normal(size=(50, 4))
 NORMAL[::5, 1] = -np.inf
-
-
-def test_the_first_of_the_highest():
-    assert top_class(np.array([[1.0, 3.0, 3.0], [2.0, 0.0, 1.0]])).tolist() == [1, 0]
-    assert top_class(np.array([[[1.0, 5.0], [3.0, 4.0]]])).tolist() == [[1, 0]]
 
 
 @pytest.mark.parametrize("scale", [1.0, 30.0, 3000.0])

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.solving.normal_models import Covariances
@@ -12,36 +11,6 @@ Y = rng.integers(0, 3, 90)
 X = (rng.normal(size=(90, 4)) @ rng.normal(size=(4, 4)) + rng.normal(size=(3, 4))[Y]) * [1.0, 1e-4, 1e5, 1.0]
 X = np.insert(X, 2, 7.0, axis=1)
 OWN = np.stack([np.cov(X[k == Y].T, bias=True) for k in range(3)])
-COMMON = np.tensordot(np.bincount(Y) / 90, OWN, 1)
-
-
-@pytest.mark.parametrize("pooled", [False, True])
-def test_covariances_are_those_of_numpy(pooled):
-    known = Covariances(snb.scan(sp.csr_array(X), Y, moments=["sum", "gram"], pooled=pooled))
-    np.testing.assert_allclose(known.common, COMMON, rtol=1e-9, atol=1e-12 * np.abs(COMMON).max())
-    assert known.kept.tolist() == [0, 1, 3, 4]
-    if not pooled:
-        np.testing.assert_allclose(known.own, OWN, rtol=1e-9, atol=1e-12 * np.abs(OWN).max())
-
-
-def test_bases_hold_the_inverses_of_all_points():
-    known = Covariances(snb.scan(X, Y, moments=["sum", "gram"]))
-    kept = np.ix_(known.kept, known.kept)
-    points = tuple((a, g) for a in (0.0, 0.3, 1.0) for g in (0.0, 1e-3, 0.5, 1.0))
-    met = []
-    for basis in known.bases(points):
-        for p, number in enumerate(basis.points):
-            (a, g), met = points[number], [*met, number]
-            for k in range(len(basis.axes)):
-                mixed = (1 - a) * OWN[k][kept] + a * COMMON[kept]
-                shrunk = (1 - g) * mixed + g * np.trace(mixed) / 4 * np.eye(4)
-                found = (basis.axes[k] * basis.inverse[k, :, p]) @ basis.axes[k].T
-                scale = np.sqrt(shrunk.diagonal())
-                np.testing.assert_allclose(
-                    found * scale * scale[:, None] @ (shrunk / scale / scale[:, None]), np.eye(4), atol=1e-8
-                )
-                assert basis.log_dets[k, p] == pytest.approx(np.linalg.slogdet(shrunk)[1], rel=1e-9)
-    assert sorted(met) == list(range(12))
 
 
 def test_factors_in_tridiagonal_directions_stand_for_eigenvalues():

@@ -64,6 +64,7 @@ def test_its_probabilities_are_calibrated_kept_and_undone(method, tmp_path):
     model.save(tmp_path / "m.snb")
     np.testing.assert_array_equal(snb.load(tmp_path / "m.snb").predict_proba(X), model.predict_proba(X))
     np.testing.assert_array_equal(model.refit().predict_proba(X[two]), before)
+    np.testing.assert_allclose(model.refit(intercept_shift=0.5).decision_function(X[two]), margin + 0.5)
     same = np.tile(X, 9)  # said nine times, which is nine times too sure
     three = snb.LinearNBCV(OWN, calibration=method).fit(same, Y)
     calibrated = log_loss(Y, three.predict_proba(same))

@@ -290,17 +290,3 @@ def test_a_bernoulli_feature_always_seen_with_a_penalty_alone():
     for options in [{"l1": 0.3}, {"l2": 0.3}]:
         coef, intercept = ref.penalised(problem, "joint", **options)
         assert_same_model(solved(problem, "joint", penalty_of(**options))[0], coef, intercept, rtol=1e-6, atol=1e-6)
-
-
-def test_the_reference_itself():
-    """Brute force finds the closed forms of the Gaussian family, and the plain weights without a penalty."""
-    problem = random_problem("gaussian", 2, 0)
-    row = ref.weight_rows(problem, "joint")[0]
-    plain, _ = ref.plain_row(row)
-    shrunk, _ = ref.penalised_row(row, 0.0, 0.5, None)
-    np.testing.assert_allclose(shrunk, plain / (1 + 0.5 * (1 / row.plus.size + 1 / row.minus.size) / problem.phi))
-    for family in FAMILIES:
-        for scheme, n_classes in SCHEMES[1:4:2]:
-            problem = random_problem(family, n_classes, 0)
-            for found, wanted in zip(ref.penalised(problem, scheme), ref.plain(problem, scheme), strict=True):
-                np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)

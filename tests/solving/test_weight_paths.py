@@ -1,7 +1,5 @@
 """All models of a grid, asked for one by one, by columns, by rows, and from a file: the same weights."""
 
-import threading
-
 import numpy as np
 import pytest
 
@@ -85,14 +83,6 @@ def test_threads_change_no_bit(family, monkeypatch):
         np.testing.assert_array_equal(one.intercept_, two.intercept_)
 
 
-def test_blocks_that_nobody_takes_leave_no_thread(monkeypatch):
-    monkeypatch.setattr(weight_paths, "GRID_BLOCK", 12)
-    blocks = path_of("poisson", "l1", n_threads=2).by_columns()
-    next(blocks)
-    blocks.close()
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("streamnb-solve")]
-
-
 def test_breakpoints_are_where_weights_end(family):
     path = path_of(family, "none")
     breaks = path.breakpoints("score")
@@ -100,11 +90,6 @@ def test_breakpoints_are_where_weights_end(family):
     if family != "multinomial":
         tau = np.sort(breaks)[6]
         assert weight_path(STATS, family, snb.L1(tau, "score")).n_features.tolist() == [3]
-
-
-def test_the_shell_has_no_weights_but_all_that_is_done_to_rows():
-    shell = weight_path(snb.scan(X, Y, transform="log1p"), "poisson", None, idf=True).shell()
-    assert shell.coef_.shape == (0, 10) and shell.options.transform == "log1p" and shell.scale.shape == (10,)
 
 
 @pytest.mark.parametrize(
