@@ -189,13 +189,6 @@ def test_the_same_bits_for_any_blocks_and_threads(tmp_path):
     np.testing.assert_array_equal(found.coef_, expected.coef_)
 
 
-def test_parquet_is_the_frame(model, tmp_path):
-    FRAME.assign(late=Y).to_parquet(tmp_path / "t.parquet", row_group_size=100)
-    found = snb.AdditiveClassifier(1, **FAST).fit(tmp_path / "t.parquet", "late")
-    np.testing.assert_array_equal(found.coef_, model.coef_)
-    np.testing.assert_array_equal(found.predict(tmp_path / "t.parquet"), model.predict(FRAME))
-
-
 def test_new_levels_and_missing_values_at_prediction(model):
     rows = FRAME.iloc[:2].copy()
     rows["city"] = ["Paris", None]
@@ -203,15 +196,6 @@ def test_new_levels_and_missing_values_at_prediction(model):
     with pytest.warns(snb.StreamnbWarning, match="city"):
         proba = model.predict_proba(rows)
     assert np.isfinite(proba).all()
-
-
-def test_rows_of_weight_0_have_no_say():
-    weight = np.ones(N)
-    weight[:100] = 0.0
-    y = Y.copy()
-    y[:100] = np.where(Y[:100] == "yes", "no", "yes")
-    plain, other = (snb.AdditiveClassifier(1, **FAST).fit(X, one, weight) for one in (Y, y))
-    np.testing.assert_array_equal(plain.coef_, other.coef_)
 
 
 def test_fewer_rows_than_bins():
@@ -246,18 +230,6 @@ def test_a_choice_on_a_part_of_the_rows(monkeypatch):
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------
-
-
-def test_a_file_keeps_everything(model, tmp_path):
-    model.save(tmp_path / "m.snb")
-    loaded = snb.load(tmp_path / "m.snb")
-    np.testing.assert_array_equal(loaded.predict_proba(FRAME), model.predict_proba(FRAME))
-    assert loaded.terms_.equals(model.terms_)
-    assert loaded.term("income").equals(model.term("income"))
-    assert loaded.best_params_ == model.best_params_
-    assert loaded.best_score_ == model.best_score_
-    np.testing.assert_array_equal(loaded.cv_results_["mean_test_score"], model.cv_results_["mean_test_score"])
-    assert loaded.column_names_.tolist() == model.column_names_.tolist()
 
 
 def test_an_edit_is_kept_in_the_file(tmp_path):

@@ -1,8 +1,5 @@
 """The drop-ins on rows in every form and in any parts, answers in kind, and what they refuse."""
 
-import copy
-import pickle
-
 import dask.array as da
 import numpy as np
 import pytest
@@ -13,7 +10,6 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import streamnb as snb
-from streamnb.estimators import categorical_nb
 from streamnb.estimators.categorical_nb import CategoricalNB
 from streamnb.estimators.discrete_nb import BernoulliNB, ComplementNB, MultinomialNB, PoissonNB
 from streamnb.estimators.gaussian_nb import GaussianNB
@@ -24,7 +20,6 @@ from tests.support.strategies import (
     build,
     chunkings,
     example,
-    is_weighted,
     labelled,
     messy_csr,
     stream,
@@ -74,21 +69,6 @@ def test_any_split_gives_the_same_to_the_last_bit(model, data, rows, real):
     assert outcome(bit_by_bit) == outcome(whole)
     streamed = clone(model).fit(stream(rows, "x", "y", "w", sizes=[len(part) for part in parts]))
     assert outcome(streamed) == outcome(whole)
-
-
-NAMES = ["csr messy", "numpy i2", "frame", "dask", "dask csr array", "dask csr unknown, y unknown too", "zarr v3"]
-NAMES += ["zarr csr v3", "zarr csr messy", "zarr csr, y by name", "path to anndata", "generator, chunks of X, y, w"]
-NAMES += ["callable, chunks of X, y", "mixed chunks"]
-
-
-@pytest.mark.parametrize(("name", "model"), [(name, WAYS[i % 4]) for i, name in enumerate(NAMES)], ids=str)
-def test_rows_in_every_form(model, name, tmp_path):
-    rows = example("str")
-    passed = build(name, rows, tmp_path)
-    fitted = clone(model).fit(**passed)
-    expected = clone(model).fit(rows.x, rows.y, rows.w if is_weighted(name) else None)
-    assert outcome(fitted) == outcome(expected)
-    assert fitted.report_.rows == len(rows)
 
 
 @every_way
@@ -155,21 +135,6 @@ def test_parameters_set_later_wait_for_refit(model):
     assert np.array_equal(fitted.predict_proba(rows.x), expected)
 
 
-@every_way
-def test_saved_and_copied_models_come_back(model, tmp_path):
-    rows = example("str")
-    fitted = clone(model).fit(rows.x, rows.y, rows.w)
-    fitted.save(tmp_path / "model.snb")
-    for copied in (snb.load(tmp_path / "model.snb"), pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):
-        assert outcome(copied) == outcome(fitted) and str(copied) == str(fitted)
-        assert np.array_equal(copied.predict_proba(rows.x), fitted.predict_proba(rows.x))
-        assert outcome(copied.partial_fit(rows.x, rows.y)) == outcome(clone(model).fit(*doubled(rows)))
-
-
-def doubled(rows):
-    return np.vstack([rows.x, rows.x]), np.append(rows.y, rows.y), np.append(rows.w, np.ones(len(rows)))
-
-
 def test_categories_may_turn_up_late_and_by_the_thousand():
     rng = np.random.default_rng(0)
     x = np.column_stack([np.arange(6000) // 7, rng.integers(0, 3, 6000), np.zeros(6000, int)]).astype(float)
@@ -183,18 +148,6 @@ def test_categories_may_turn_up_late_and_by_the_thousand():
     for n_threads in (1, 4):
         chunks = ((x[i : i + 50], y[i : i + 50]) for i in range(0, 6000, 50))
         assert outcome(CategoricalNB().fit(chunks, n_threads=n_threads)) == outcome(whole)
-
-
-def test_statistics_of_categories_merge_and_subtract():
-    rows = example("int")
-    a, b = (CategoricalNB().fit(part.x, part.y).stats_ for part in rows.split((11, 30)))
-    both = CategoricalNB().fit(rows.x, rows.y).stats_
-    assert np.array_equal((a + b).counts(), both.counts()) and np.array_equal((b + a).counts(), both.counts())
-    assert np.array_equal((both - a).laid_out(b.sizes).counts(), b.counts())
-    assert (a + b).n_rows == 41 and both.nbytes > 0
-    narrow = CategoricalNB().fit(rows.x[:, :4], rows.y).stats_
-    with pytest.raises(ValueError, match="9 features"):
-        narrow + both
 
 
 # ---------------------------------------------------------------------------------------------------- refused
@@ -300,12 +253,6 @@ def test_a_failed_partial_fit_leaves_the_model_as_it_was(model):
     with pytest.raises(ValueError, match="features"):
         fitted.predict(rows.x[:, :4])
     assert outcome(fitted) == before
-
-
-def test_the_last_category_stands_for_the_unseen_ones():
-    cells = categorical_nb.Cells(np.array([1, 5]), np.array([0, 1]), np.array([0, 2]), 2)
-    one_hot, _ = categorical_nb.Slots(np.array([2, 2])).one_hot(cells, 0)
-    assert one_hot.indices.tolist() == [1, 5]
 
 
 def test_counts_of_category_zero_are_rounded_once_however_rows_are_cut():

@@ -248,16 +248,6 @@ def test_presence_below_zero_and_of_soft_values():
     assert_alike(ours.fit(soft, y), theirs.fit(soft, y), soft)
 
 
-def test_weights_are_frequencies():
-    for model in THEIRS:
-        x, y, _ = data(model)
-        repeats = np.arange(len(x)) % 3
-        repeated = np.repeat(x, repeats, axis=0), np.repeat(y, repeats)
-        ours, theirs = pair(model)
-        ours.fit(x, y, repeats)
-        assert_alike(ours, theirs.fit(*repeated), x[repeats > 0])
-
-
 def test_a_feature_without_variance_gives_numbers():
     x, y, _ = data(GaussianNB)
     x[:, 2] = 3.0

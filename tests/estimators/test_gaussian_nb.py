@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 import streamnb as snb
-from streamnb.estimators.gaussian_nb import QuadraticModel
-from streamnb.models.linear import LinearModel
 
 rng = np.random.default_rng(0)
 Y = np.array(["a", "b", "c"])[rng.integers(0, 3, 70)]
@@ -30,12 +28,3 @@ def test_priors_are_given_or_shares():
             snb.GaussianNB(priors=priors).fit(X, Y)
     with pytest.raises(ValueError, match=r"var_smoothing=-1\.0 should be finite and at least 0"):
         snb.GaussianNB(var_smoothing=-1.0).fit(X, Y)
-
-
-def test_the_model_is_quadratic():
-    model = snb.GaussianNB().fit(X, Y)._model
-    assert type(model) is QuadraticModel and isinstance(model, LinearModel)
-    wanted = model.intercept_ - ((X[:, :, None] - model.weights) ** 2 * model.halves).sum(axis=1)
-    np.testing.assert_allclose(model.decision_function(X), wanted, rtol=1e-10)
-    with pytest.raises(ValueError, match="4 features"):
-        model.predict(X[:, :4])

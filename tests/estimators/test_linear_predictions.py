@@ -3,32 +3,11 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.stats import multivariate_normal
-from sklearn.base import clone
-from sklearn.covariance import EmpiricalCovariance
 from sklearn.exceptions import NotFittedError
 
 import streamnb as snb
 from streamnb.estimators.classifier import fitted_model
-from tests.estimators.test_linear_nb import MODELS
-from tests.support.strategies import LABELS, example, messy_csr
-
-
-@pytest.mark.parametrize("model", MODELS[:6] + MODELS[8:], ids=str)  # whose weights are for rows as they are
-def test_predictions_follow_from_weights_and_intercepts(model):
-    for kind in LABELS:
-        rows = example(kind)
-        fitted = clone(model).fit(rows.x, rows.y)
-        x = (rows.x > model.binarize).astype(float) if model.family == "bernoulli" else rows.x
-        scores = x @ fitted.coef_.T + fitted.intercept_
-        decision = fitted.decision_function(rows.x)
-        np.testing.assert_allclose(decision, scores[:, 0] if kind == "bool" else scores, rtol=1e-9, atol=1e-9)
-        chosen = (decision > 0).astype(int) if kind == "bool" else decision.argmax(axis=1)
-        assert fitted.predict(rows.x).tolist() == fitted.classes_[chosen].tolist()
-        probabilities = fitted.predict_proba(rows.x)
-        np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
-        np.testing.assert_allclose(np.log(probabilities), fitted.predict_log_proba(rows.x), rtol=1e-8, atol=1e-12)
-        assert fitted.score(rows.x, rows.y) == (fitted.predict(rows.x) == rows.y).mean()
+from tests.support.strategies import example, messy_csr
 
 
 def test_score_takes_weights():
@@ -77,21 +56,6 @@ def test_rows_may_be_predicted_by_the_posterior_in_place_of_an_estimate():
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(40, 3)) @ RNG.normal(size=(3, 3)), np.arange(40) % 2
-
-
-@pytest.mark.parametrize("covariance", ["pooled", "full"])
-def test_log_density_is_that_of_normal_rows(covariance):
-    model = snb.LinearNB(snb.Gaussian(covariance=covariance)).fit(X, Y)
-    own = [np.cov(X[k == Y].T, bias=True) for k in (0, 1)]
-    sigma = own if covariance == "full" else [sum(own) / 2] * 2
-    for k in (0, 1):
-        known = multivariate_normal(X[k == Y].mean(axis=0), sigma[k])
-        np.testing.assert_allclose(model.log_density(X)[:, k], known.logpdf(X), rtol=1e-9)
-    if covariance == "full":  # scikit-learn's distances are squares, too
-        theirs = EmpiricalCovariance().fit(X[Y == 0]).mahalanobis(X)
-        np.testing.assert_allclose(model.mahalanobis(X)[:, 0], theirs, rtol=1e-9)
-    apart = model.mahalanobis(X)[:, 0] - model.mahalanobis(X)[:, 1]
-    assert (apart < 0).any() and (apart > 0).any()
 
 
 def test_other_families_have_none():

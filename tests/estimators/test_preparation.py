@@ -105,18 +105,6 @@ def test_a_fit_that_fails_leaves_names_and_what_was_learned(model):
     assert vars(model) == before and model.feature_names_in_.tolist() == ["a", "b"]
 
 
-@pytest.mark.filterwarnings("ignore:max_passes")
-@pytest.mark.parametrize("model", FITTED, ids=lambda model: type(model).__name__)
-def test_names_layer_and_encoding_are_kept_in_a_file(model, tmp_path):
-    model.fit(FRAME, PETS).save(tmp_path / "m.snb")
-    again = snb.load(tmp_path / "m.snb")
-    assert again.feature_names_in_.tolist() == ["a", "b"] and again.layer_ is None and again.encoding_ is None
-    texts = ["good day", "bad night", "good night"]
-    of_texts = snb.LinearNB().fit(texts, ["+", "-", "+"])
-    of_texts.save(tmp_path / "t.snb")
-    assert snb.load(tmp_path / "t.snb").encoding_ == of_texts.encoding_ is not None
-
-
 TELCO = pd.DataFrame(
     {
         "plan": ["a", "b", "a", "c", "b", "a"] * 8,
@@ -126,13 +114,10 @@ TELCO = pd.DataFrame(
         "churn": ["no", "yes", "no", "no", "yes", "yes"] * 8,
     }
 )
-ESTIMATORS = [
-    snb.LinearNB("multinomial"),
+ESTIMATORS = [  # that tests/laws/test_containers.py does not look at
     snb.LinearNBCV("bernoulli", snb.L1(n_taus=3), folds=2),
     snb.GaussianNB(),
     snb.TreeNB(),
-    snb.SoftmaxRegression(max_passes=5),
-    snb.MarginClassifierCV(folds=2),
     snb.StackedNB(["multinomial", "bernoulli"], folds=2),
     snb.FeatureSelector(k=3),
 ]

@@ -14,8 +14,7 @@ import streamnb as snb
 from streamnb.estimators.selector import FeatureSelector
 from streamnb.selection.criteria import CRITERIA
 from streamnb.selection.features import rank_features
-from tests.support.strategies import FORMS, build, example, is_weighted, stream
-from tests.support.zarr_stores import csr_group, dense_array
+from tests.support.strategies import FORMS, build, example, is_weighted
 
 SELECTORS = [FeatureSelector(by, k=1) for by in CRITERIA] + [
     FeatureSelector(),
@@ -123,14 +122,6 @@ def test_dask_stays_lazy(name, tmp_path):
     assert isinstance(reduced, da.Array) and reduced.dtype == X.dtype and type(reduced._meta) is type(X._meta)
     assert str(reduced.chunks) == str((X.chunks[0], (3,)))
     assert type(reduced.compute(scheduler="sync")) is type(X.compute(scheduler="sync"))
-
-
-def test_zarr_is_read_block_by_block(tmp_path):
-    rows = example("int")
-    fitted = FeatureSelector(k=3).fit(rows.x, rows.y)
-    assert sp.issparse(fitted.transform(csr_group(rows, tmp_path)))
-    assert isinstance(fitted.transform(dense_array(rows, tmp_path)), np.ndarray)
-    assert np.array_equal(fitted.transform(stream(rows, "x", "y")), fitted.transform(rows.x))
 
 
 def test_names_of_columns():

@@ -5,7 +5,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-import zarr
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegression
@@ -13,7 +12,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
 
-KINDS = snb.SoftmaxRegression, snb.MarginClassifier, snb.LeastSquaresClassifier
 rng = np.random.default_rng(0)
 N = 150
 X = rng.poisson(1.0, (N, 6)) * rng.choice([0.5, 1.0, 1.5], (N, 6))
@@ -92,34 +90,6 @@ def test_a_start_of_other_rows_is_refused():
         snb.SoftmaxRegression(start=presence).fit(X, Y)
 
 
-# ---- any form of rows ------------------------------------------------------------------------------------------------
-
-
-def forms(folder):
-    array = zarr.create_array(folder / "dense.zarr", data=X, chunks=(37, 6))
-    snb.write_csr(folder / "csr.zarr", [(sp.csr_array(X[:70]), Y[:70]), (X[70:], Y[70:])], n_features=6)
-    yield X, Y
-    yield sp.csr_array(X), Y
-    yield array, Y
-    yield folder / "csr.zarr", "y"
-    yield da.from_array(X, chunks=(41, 6)), da.from_array(Y, chunks=41)
-    yield (lambda: ((X[part], Y[part]) for part in (slice(0, 5), slice(5, 149), slice(149, N)))), None
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_any_form_of_rows_and_any_threads_give_the_same_bits(kind, tmp_path):
-    model = kind(0.3, max_passes=5, tol=0.0)
-    found = []
-    for rows, y in forms(tmp_path):
-        for n_threads in (3,) if found else (1, 3):
-            with pytest.warns(snb.StreamnbWarning, match="max_passes=5"):
-                fitted = clone(model).fit(rows, y, n_threads=n_threads)
-            found.append((fitted.coef_, fitted.intercept_, fitted.history_["objective"]))
-    for other in found[1:]:
-        for a, b in zip(found[0], other, strict=True):
-            np.testing.assert_array_equal(a, b)
-
-
 def test_predictions_are_of_the_kind_of_the_rows():
     model = snb.SoftmaxRegression().fit(pd.DataFrame(X, columns=[*"abcdef"]), Y)
     assert model.feature_names_in_.tolist() == [*"abcdef"]
@@ -151,15 +121,6 @@ def test_calibrated_models_have_probabilities_that_fit_other_rows(kind, y, tmp_p
         curved.calibrate(X, y, method="platt")
     assert hasattr(clone(model).fit(X, y), "predict_proba") == (kind is snb.SoftmaxRegression)
     assert hasattr(model.fit(X, y), "predict_proba") == (kind is snb.SoftmaxRegression)
-
-
-def test_listed_rows_of_weight_0_are_as_if_they_were_not_there():
-    weight = np.where(Y == "cedar", 0.0, 1.0)
-    model = snb.SoftmaxRegression(**CLOSE).fit(X, Y, weight)
-    alone = snb.SoftmaxRegression(**CLOSE).fit(X[weight > 0], Y[weight > 0])
-    assert model.intercept_[2] == -np.inf and not (model.predict(X) == "cedar").any()
-    np.testing.assert_allclose(model.predict_proba(X)[:, :2].sum(axis=1), 1.0)
-    assert (alone.predict(X) == model.predict(X)).mean() > 0.9
 
 
 def test_a_fit_that_was_broken_off_goes_on_to_the_same_bits(tmp_path):

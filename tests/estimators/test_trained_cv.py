@@ -2,6 +2,7 @@
 
 import warnings
 
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 from zarr.storage import MemoryStore
 
 import streamnb as snb
-from tests.estimators.test_trained import SETS, WEIGHT, X, Y, forms
+from tests.estimators.test_trained import SETS, WEIGHT, X, Y
 from tests.support.stores import CountingStore
 
 pytestmark = pytest.mark.filterwarnings("ignore:max_passes:streamnb.StreamnbWarning")
@@ -127,6 +128,17 @@ def test_of_equal_scores_the_next_scoring_chooses():
 def result(model):
     scores = [model.cv_results_[name].tolist() for name in sorted(model.cv_results_) if name != "params"]
     return model.best_params_, model.coef_.tolist(), model.history_["objective"].tolist(), str(scores)
+
+
+def forms(folder):
+    array = zarr.create_array(folder / "dense.zarr", data=X, chunks=(37, 6))
+    snb.write_csr(folder / "csr.zarr", [(sp.csr_array(X[:70]), Y[:70]), (X[70:], Y[70:])], n_features=6)
+    yield X, Y
+    yield sp.csr_array(X), Y
+    yield array, Y
+    yield folder / "csr.zarr", "y"
+    yield da.from_array(X, chunks=(41, 6)), da.from_array(Y, chunks=41)
+    yield (lambda: ((X[part], Y[part]) for part in (slice(0, 5), slice(5, 149), slice(149, N)))), None
 
 
 def test_any_form_of_rows_any_threads_and_groups_give_the_same_bits(tmp_path):

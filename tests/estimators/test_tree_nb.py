@@ -61,14 +61,6 @@ def test_weights_count_as_rows_and_rows_may_be_added_and_taken_away(options):
     np.testing.assert_allclose(balanced, balanced[0])
 
 
-def test_folds_of_the_statistics_are_trees_of_the_other_rows():
-    stats = snb.scan((X > 0) * 1, Y, moments=["gram_above"], folds=3, seed=1)
-    rest = np.zeros((3, 5, 5))
-    for fold in range(3):
-        rest += stats.without_fold(fold).gram_above
-    np.testing.assert_array_equal(rest, 2.0 * stats.gram_above)
-
-
 def test_one_column_is_naive_bayes_and_has_no_edges():
     model = snb.TreeNB(snb.L1(0.5)).fit(X[:, :1], Y)
     naive = snb.LinearNB("bernoulli", snb.L1(0.5)).fit(X[:, :1], Y)
