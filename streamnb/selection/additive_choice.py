@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from streamnb.core.memory import allowed
+from streamnb.core import memory
 from streamnb.encoding.learning import StepsOfFolds
 from streamnb.encoding.terms import TermColumns
 from streamnb.evaluation.scorers import Scorer
@@ -32,6 +32,7 @@ from streamnb.training.reading import scores_of
 
 ALL = -1  # in place of the number of a fold: all rows
 FEW_READS = 20  # of models that are judged
+HELD = 2.5  # times an open model and the sums of folds: with weights of judged models, layers and threads, measured
 MODELS_BYTES = 64 << 20  # of models that train at a time; of the sample, which is in memory, more reads cost nothing
 
 
@@ -102,7 +103,7 @@ class AdditiveChooser:
                 ModelGroups.of(method, 1, n_columns, n_rows, self.options, n_weights).model_bytes
                 for n_columns, n_weights in sizes
             )
-            left = max(allowed(self.options.memory_limit) - alone, 0)
+            left = max(memory.allowed(self.options.memory_limit) - alone, 0)
             fit = min(int(n_pairs * left / (all_of_them - alone)), n_pairs // 2)
             raise MemoryError(
                 f"{n_pairs:,} pairs of features need more than memory_limit allows, which is enough for about {fit:,} "
@@ -228,6 +229,7 @@ class FoldStage:
                 terms = self.terms(folds[0])
                 search = PenaltySearch(terms.learner, points, terms.scanned, self.chooser.scorer)
                 search.check()
+                self._check_memory(search)
             search.judge(folds, most_bytes=MODELS_BYTES)
             for own, of_folds in zip(models, search.by_point(), strict=True):
                 own.extend(of_folds)
@@ -239,6 +241,13 @@ class FoldStage:
             each = {scorer.name: np.array([scores[k][0] for scores in last]) for k, scorer in enumerate(scorers)}
             judged.append(JudgedPoint(point, each[scorers[0].name], each, of_folds))
         return judged
+
+    def _check_memory(self, search: PenaltySearch) -> None:
+        """Raise before training where an open model, and all that is held beside it, need more memory than allowed."""
+        what = f"an additive model of {search.scanned.shared.n_features:,} columns"
+        cure = "give a larger memory_limit, or fewer features (snb.FeatureSelector)"
+        needed = HELD * (search.groups(1).model_bytes + search.beside)
+        memory.check(what, needed, self.chooser.options.memory_limit, cure)
 
     def weights(self, judged: JudgedPoint) -> dict[int, np.ndarray]:
         """The weights (n_columns + 1, R) of the models without each fold, trained again if memory was short."""

@@ -69,10 +69,10 @@ def test_the_number_of_pairs_follows_from_their_weights_and_never_from_memory(mo
     model = snb.AdditiveClassifier("auto", l2=1.0, pair_factor=3.0, resolutions=(4, 16))
     expected = model.fit(x, y).best_params_, model.predict_proba(x)
     assert expected[0]["interactions"] > 0
-    assert model.fit(x, y, memory_limit="2MB").best_params_ == expected[0]
+    assert model.fit(x, y, memory_limit="4MB").best_params_ == expected[0]
     np.testing.assert_array_equal(model.predict_proba(x), expected[1])
     with pytest.raises(MemoryError, match=r"5 pairs of features need more than memory_limit allows"):
-        model.fit(x, y, memory_limit="300kB")
+        model.fit(x, y, memory_limit="2MB")
     with pytest.raises(MemoryError, match=r"a sample of 600 rows of 4 features would take 153.6 kB"):
         model.fit(x, y, memory_limit="100kB")
     monkeypatch.setattr("streamnb.selection.additive_fit.MOST_WEIGHTS", 1)
@@ -91,5 +91,9 @@ def test_few_rows_of_many_columns_take_little_memory():
         with warnings.catch_warnings(action="ignore"):
             model.fit(x, y, n_threads=1)
         assert tracemalloc.get_traced_memory()[1] < 78e6
+        tracemalloc.reset_peak()
+        with pytest.raises(MemoryError, match=r"an additive model of .* memory_limit allows 32"):
+            model.fit(x, y, n_threads=1, memory_limit="32MB")
+        assert tracemalloc.get_traced_memory()[1] < 32e6
     finally:
         tracemalloc.stop()
