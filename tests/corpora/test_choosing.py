@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from streamnb.corpora.choosing import Condition, RankedRows, Seen, cut_of, gumbel, hashes_of
+from streamnb.corpora.choosing import RankedRows, Seen, cut_of, gumbel, hashes_of
 from streamnb.corpora.parts import Folder
 from streamnb.corpora.reading import CorpusPart
-from streamnb.corpora.scoring import ScoredLabels, scores_of
+from streamnb.corpora.scoring import ScoredLabels
 from streamnb.passes.contract import RunOptions
 from streamnb.rows.texts import of_strings
 
@@ -55,20 +55,6 @@ def test_the_best_are_chosen_and_the_first_of_those_that_are_alike(numbers, cuts
     found = chosen(rows, parts, lambda there: np.full(1, n))
     order = [k for k in np.argsort(-(odds[:, 0] + 0.0), kind="stable") if not np.isnan(odds[k, 0])]
     assert np.flatnonzero(found).tolist() == sorted(order[:n])
-
-
-@given(st.integers(0, 2**32), st.integers(1, 40), st.integers(1, 3))
-def test_rows_of_each_label_are_chosen_apart_and_conditions_hold(seed, n, n_wanted):
-    rng = np.random.default_rng(seed)
-    odds = np.column_stack([rng.integers(-3, 3, (n, 3)), rng.integers(-1, 2, n)]).astype(float)
-    names, condition = ("a", "b", "c"), Condition("c >= .5")
-    rows, parts = ranked_rows(odds, [n // 3, n // 2], labels=labels(2, names), condition=condition)
-    found = chosen(rows, parts, lambda there: np.array([n_wanted, 1]))
-    expected = set()
-    for group, size in ((0, n_wanted), (1, 1)):
-        own = [k for k in range(n) if odds[k, 3] == group and scores_of(odds[k, 2]) >= 0.5]
-        expected |= set(sorted(own, key=lambda k: -odds[k, group])[:size])
-    assert set(np.flatnonzero(found)) == expected
 
 
 def test_noise_is_gumbel_and_samples_are_by_the_odds():

@@ -18,18 +18,6 @@ def learned(X, n_bins=8, strategy="quantile", missing="auto"):
     return BinEdges.learned(counting.finish(), n_bins, strategy, missing)
 
 
-def test_quantiles_are_those_of_numpy_where_values_are_few():
-    bins = learned(X)
-    for j in (0, 2):
-        values = np.sort(X[:, j])
-        true = np.quantile(values, np.arange(1, 8) / 8, method="inverted_cdf")
-        after = values[np.searchsorted(values, true, side="right")]
-        np.testing.assert_allclose(bins.edges[j], (true + after) / 2, rtol=1e-15)
-        counts = bins.applied(as_chunk(X)[0])[:, bins.firsts[j] : bins.firsts[j + 1]].sum(axis=0)
-        assert (counts == 125).all()
-    assert bins.edges[1].tolist() == [0.5, 1.5]  # a bin a value
-
-
 def test_equal_widths_lie_between_the_least_and_the_largest():
     edges = learned(X, 4, "uniform").edges
     np.testing.assert_allclose(edges[0], np.linspace(X[:, 0].min(), X[:, 0].max(), 5)[1:-1])
@@ -53,19 +41,6 @@ def test_each_value_is_in_the_bin_that_holds_it(form):
     assert found.shape == (5, 6) and found.nnz == 15 and (found.sum(axis=1) == 3).all()
     assert found[:, :3].toarray().argmax(axis=1).tolist() == [0, 0, 1, 1, 2]
     assert found[:, 3].toarray().all() and found[:, 5].toarray().tolist() == [0, 1, 0, 1, 0]
-
-
-def test_missing_values_have_the_last_bin_or_are_refused_by_row_and_column():
-    gaps = X.copy()
-    gaps[::10, 2] = np.nan
-    bins = learned(gaps)
-    assert bins.missing.tolist() == [False, False, True]
-    found = bins.applied(as_chunk(gaps, missing=True)[0]).toarray()
-    np.testing.assert_array_equal(found[:, -1], np.isnan(gaps[:, 2]))
-    np.testing.assert_array_equal(bins.edges[2], learned(X[np.arange(1000) % 10 > 0]).edges[2])
-    with pytest.raises(ValueError, match=r"X has NaN at row 20, column 2, whose bins .*; Bins\(missing=True\)"):
-        learned(X).applied(as_chunk(gaps, 20, missing=True)[0])
-    assert learned(X, missing=True).missing.all() and learned(np.full((2, 1), np.nan)).firsts.tolist() == [0, 2]
 
 
 def test_names_say_the_range_in_as_few_digits_as_tell_borders_apart():

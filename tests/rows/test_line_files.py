@@ -103,19 +103,3 @@ def test_pieces_of_a_file_have_each_line_once(lines, n_parts, last, windows):
         assert read == lines
         whole = path.read_bytes()
         assert all(whole[one.place : one.place + len(one.piece)] == one.piece for one in pieces)
-
-
-def test_a_bad_line_is_found_by_halves_and_named(tmp_path):
-    path = tmp_path / "x.jsonl"
-    path.write_text('{"t": "a"}\n\n{"t": "b"}\nno json\n{"t": "c"}\n')
-    (piece,) = LinesOfFile(str(path), partial(text_format, {"text": "t", "y": None, "weight": None}, "y")).pieces()
-
-    def good(piece):
-        try:
-            return [(piece.row, piece().decoded(row)) for row in range(piece.n_rows)]
-        except DataError as error:
-            assert piece.n_rows > 1 or str(piece.named(error)).startswith(f"{path}, line 4: row 2 is not JSON")
-            halves = piece.cut(0, piece.n_rows // 2), piece.cut(piece.n_rows // 2, piece.n_rows)
-            return [found for half in halves if piece.n_rows > 1 for found in good(half)]
-
-    assert [text for _, text in good(piece)] == ["a", "b", "c"] and piece.n_rows == 4

@@ -199,3 +199,9 @@ def test_a_lost_or_damaged_chunk_of_an_indicator_is_noticed(tmp_path):
     path.unlink()
     with refused(snb.DataError, f"y/{name}", "lacks 1 of its 1 chunks"):
         snb.scan(tmp_path / "x.zarr", "y")
+
+
+def test_a_plan_knows_the_labels_of_a_named_indicator(store):
+    told, expected = snb.plan(store, "y"), snb.plan(sp.csr_array(X), LABELS)
+    assert (told.n_classes, told.dense_bytes, told.tables) == (N_LABELS, expected.dense_bytes, expected.tables)
+    assert expected.sparse_bytes <= told.sparse_bytes <= told.dense_bytes * 2

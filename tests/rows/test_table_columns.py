@@ -11,8 +11,6 @@ import pyarrow.dataset as ds
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import streamnb as snb
 from streamnb.core.messages import DataError
@@ -199,15 +197,6 @@ def spelled(coded, part=PLAIN):
 def test_values_of_categories_are_strings_that_do_not_tell_types(column, strings):
     coded = levels_of(ColumnPart(("c",), LEVEL), rows(c=column))
     assert spelled(coded) == strings and len(set(strings_of(PLAIN, coded.values))) == len(coded.values)
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.lists(st.one_of(st.none(), st.integers(-40, 40)), min_size=1, max_size=30), st.integers(0, 2))
-def test_numbers_are_those_of_the_column(values, at):
-    column = [pa.array(values, pa.int64()), pa.array(values, pa.float64()), pa.array(values, pa.int8())][at]
-    coded = numbers_of(ColumnPart(("c",), MEASURE), rows(c=column), 0)
-    of_rows = coded.spread(np.append(coded.values, np.nan))
-    np.testing.assert_array_equal(of_rows, [np.nan if v is None else v for v in values])
 
 
 def test_numbers_of_other_types():

@@ -9,7 +9,7 @@ import zarr
 import streamnb as snb
 from benchmarks.peers import __main__ as peers
 from benchmarks.peers import problems
-from benchmarks.peers.table import FASTER, HEAD, SLOWER, Row, Size
+from benchmarks.peers.table import HEAD, Size
 
 TINY = Size(
     n_rows=1200,
@@ -38,23 +38,6 @@ def test_every_row_has_a_figure(part, tmp_path):
             assert part in ("threads", "others", "additive", "corpora", "cells") and row.verdict == "not installed"
         else:
             assert math.isfinite(row.figure) and (row.figure > 0 or part == "cold")
-
-
-@pytest.mark.parametrize(
-    ("figure", "unit", "verdict"),
-    [
-        (4.9, FASTER, "below the floor"),
-        (5.0, FASTER, "floor"),
-        (10.0, FASTER, "goal"),
-        (None, FASTER, "not installed"),
-        (10.1, SLOWER, "below the floor"),
-        (9.9, SLOWER, "floor"),
-        (5.0, SLOWER, "goal"),
-    ],
-)
-def test_verdicts(figure, unit, verdict):
-    floor, goal = (5, 10) if unit == FASTER else (10, 5)
-    assert Row("a", "b", floor, goal, figure, unit).verdict == verdict
 
 
 @pytest.mark.parametrize("law", ["uniform", "zipf"])
