@@ -1,12 +1,12 @@
 """Drives fits: generators that yield the passes of a read and receive their totals."""
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, islice
 from typing import Any, TypeVar
 
 import numpy as np
 
-from streamnb.core.threads import in_order
 from streamnb.fits.passes import JointRead, Pass
 from streamnb.passes.contract import PassTask, Report, RunOptions
 from streamnb.passes.run import run
@@ -145,19 +145,21 @@ def together(fits: "Iterable[Fit[T]]", n_threads: int = 1) -> "Fit[list[T]]":
             results[number] = end.value
             return None
 
-    while totals:
-        turn = list(totals)
-        for number, passes in zip(turn, in_order(advance, turn, n_threads), strict=True):
-            del totals[number]
-            if passes:
-                asked[number] = passes
-            elif passes is not None:
-                totals[number] = []
-        if asked and not totals:
-            found = iter((yield list(chain.from_iterable(asked.values()))))
-            for number, passes in asked.items():
-                totals[number] = list(islice(found, len(passes)))
-            asked = {}
+    with ThreadPoolExecutor(n_threads, "streamnb-fits") as pool:  # its threads begin with the first work
+        in_turn = map if n_threads == 1 else pool.map
+        while totals:
+            turn = list(totals)
+            for number, passes in zip(turn, in_turn(advance, turn), strict=True):
+                del totals[number]
+                if passes:
+                    asked[number] = passes
+                elif passes is not None:
+                    totals[number] = []
+            if asked and not totals:
+                found = iter((yield list(chain.from_iterable(asked.values()))))
+                for number, passes in asked.items():
+                    totals[number] = list(islice(found, len(passes)))
+                asked = {}
     return results
 
 
