@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, norm, t
 
 import streamnb as snb
-from streamnb.evaluation.estimates import Estimate, clustered, filled_buckets, per_weight, quantile, spread_of
+from streamnb.evaluation.estimates import Estimate, filled_buckets, per_weight, quantile, spread_of
 from streamnb.evaluation.intervals import ESTIMATES
 from tests.support.influence import drawn, influences, judged, of_groups
 
@@ -51,12 +51,6 @@ def test_what_is_no_share_is_never_surer_than_at_its_ends():
         for v in (0.0, 1e-33, 1e-30):  # whatever rounding left
             assert Estimate(p, v, 20, df=3.0, is_share=False).bounds(0.95) == pytest.approx(of_1, abs=2e-6)
             assert Estimate(1.0 - p, v, 20, df=3.0, is_share=False).bounds(0.95) == pytest.approx(of_0, abs=2e-6)
-
-
-def test_what_buckets_add_is_compared_with_nothing_added():
-    sums = np.array([[1.0, 0.0], [-2.0, 0.0], [0.0, 0.0], [1.0, 1e-18]])
-    variance, n, df = clustered(sums)
-    assert (variance[0], n[0], df[0]) == (6.0 * 3.0 / 2.0, 3.0, 2.0) and n[1] == 0.0
 
 
 def test_weights_that_are_no_counts_count_fewer_rows():

@@ -11,9 +11,6 @@ from scipy.special import logsumexp, softmax
 from sklearn import metrics as sk
 
 import streamnb as snb
-from streamnb.evaluation.judging import judged
-from streamnb.models import linear as models
-from streamnb.models.linear import LinearModel
 
 N = 300
 CLASSES = np.array(["blue", "green", "red"])
@@ -210,22 +207,6 @@ def test_two_classes_take_scores_of_the_second(form):
     assert e.log_loss() == pytest.approx(sk.log_loss(y, p))
     assert e.brier() == pytest.approx(sk.brier_score_loss(y, p))
     assert snb.evaluate(y, scores=np.log(p / (1 - p))).roc_auc() == pytest.approx(sk.roc_auc_score(y, p))
-
-
-@pytest.mark.parametrize("n_labels", [1, 5])
-def test_a_model_of_many_classes_is_judged_a_few_rows_at_a_time(n_labels, monkeypatch):
-    rng, most = np.random.default_rng(0), []
-    x, y = rng.poisson(1.0, (200, 6)), rng.integers(0, 5, 200)
-    y, weight = (y if n_labels == 1 else np.eye(5, dtype=int)[y]), rng.integers(0, 3, 200).astype(float)
-    model = snb.LinearNB("poisson").fit(x, y)
-    expected = judged(model._ready(x)[0], x, y, weight, {"confusion", "ranking"})
-    margins = LinearModel.margins
-    monkeypatch.setattr(models, "MARGINS", 7 * 5)
-    monkeypatch.setattr(LinearModel, "margins", lambda *args: most.append(len(found := margins(*args))) or found)
-    found = judged(model._ready(x)[0], x, y, weight, {"confusion", "ranking"})
-    assert found.accuracy() == expected.accuracy() == model.score(x, y, weight)
-    assert np.array_equal(found.roc_auc(None), expected.roc_auc(None))
-    assert max(most) == 7
 
 
 # ---- several labels a row --------------------------------------------------------------------------------------------

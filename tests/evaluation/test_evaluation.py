@@ -12,7 +12,7 @@ from sklearn import metrics as sk
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.intervals import ESTIMATES
 from streamnb.evaluation.slices import SliceColumn, Slicing
-from tests.support.judged import EVERYTHING, judged_rows, judged_sets, set_evaluation
+from tests.support.judged import EVERYTHING, WIDE, judged_rows, judged_sets, set_evaluation
 
 close = dict(rtol=1e-12, atol=1e-12)
 AVERAGES = [None, "micro", "macro", "weighted"]
@@ -32,7 +32,9 @@ SETS_ALONE = {"hamming_loss", "jaccard", "ranking_loss", "subset_accuracy"}
 def numbers_of(judged):
     """Each metric with its interval, thresholds, tables and slices, as text of all digits."""
     names = [name for name in ESTIMATES if name not in SETS_ALONE and name != "roc_auc_margin"]
-    found = {}
+    found = {"errors": (judged.roc_auc_error, judged.average_precision_error, judged.roc_auc("macro", "ovo"))}
+    curves = [judged.roc_curve(k, drop_intermediate=False) for k in range(judged.n_classes)]
+    found["curves"] = [column.tolist() for curve in curves for column in curve]
     for name in names:
         average = [GIVEN[name]] if name in GIVEN else []
         found[name] = getattr(judged, name)(*average), *map(float, judged.interval(name, *average))
@@ -46,17 +48,19 @@ def numbers_of(judged):
 COST = {"false_positive": 1.0, "false_negative": 0.3}
 
 
-@given(judged_rows(n_classes=3, weights=FRACTIONS, min_rows=4), st.booleans(), st.sampled_from([0, 100]), st.data())
+@given(judged_rows(scores=WIDE, weights=FRACTIONS, min_rows=4), st.booleans(), st.sampled_from([0, 5, 100]), st.data())
 def test_fractional_weights_give_the_same_bits_for_any_cuts_and_merges(rows, grouped, exact_rows, data):
+    """Added to one evaluation in blocks, merged in any order, and from a file."""
     n = len(rows.codes)
     slicing = Slicing((SliceColumn("half", (0, 1)),), 1)
     groups = np.arange(n) // 2
 
     def judged(some):
         options = dict(interval=0.9, exact_rows=exact_rows, n_bins=8, grouped=grouped, slicing=slicing)
-        part = Evaluation(3, [*EVERYTHING, "reliability"], **options)
-        which = {"groups": groups[some] if grouped else None, "slices": (some % 2)[:, None]}
-        part.add(rows.codes[some], rows.weight[some], **rows.said(some), **which)
+        part = Evaluation(rows.n_classes, [*EVERYTHING, "reliability"], **options)
+        for block in np.array_split(some, 2):
+            which = {"groups": groups[block] if grouped else None, "slices": (block % 2)[:, None]}
+            part.add(rows.codes[block], rows.weight[block], **rows.said(block), **which)
         return part
 
     order = np.array(data.draw(st.permutations(range(n))))

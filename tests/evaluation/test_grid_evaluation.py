@@ -8,8 +8,8 @@ import pytest
 import streamnb as snb
 from streamnb.core import persistence
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.evaluation.grid_evaluation import EachEvaluation, GridDecisions, GridEvaluation
-from streamnb.problem.schemes import Joint, MultiLabel, OneVsRest, TwoClasses
+from streamnb.evaluation.grid_evaluation import EachEvaluation, GridEvaluation
+from streamnb.problem.schemes import Joint, MultiLabel, OneVsRest
 
 G, K, N = 3, 4, 60
 rng = np.random.default_rng(0)
@@ -52,36 +52,6 @@ def test_each_model_is_judged_as_alone(scheme, needs):
         for need, value in VALUES.items():
             if need in needs:
                 np.testing.assert_array_equal(value(own), value(expected))
-
-
-def test_of_two_classes_too():
-    given, two = margins(1), labels % 2
-    grid = GridEvaluation(Evaluation(2, EVERYTHING), G)
-    grid.add(TwoClasses(), given, two, weight)
-    for g, expected in enumerate(alone(EVERYTHING, TwoClasses(), given, two, weight, 2)):
-        for value in ("accuracy", "roc_auc", "log_loss", "brier"):
-            assert getattr(grid.of_point(g), value)() == getattr(expected, value)()
-
-
-@pytest.mark.parametrize("needs", ["hits", "confusion"])
-@pytest.mark.parametrize("weighted", [True, False])
-def test_decisions_made_elsewhere_count_the_same(needs, weighted):
-    decided = np.concatenate([rng.integers(0, K, (N, G)), np.full((N, 1), K - 1)], axis=1).astype(np.int32)
-    w = weight if weighted else None
-    grid = GridEvaluation(Evaluation(K, needs), G)
-    grid.add_decided(decided, labels, w)
-    accuracy, recall, _ = grid.accuracy_and_recall()
-    for g in range(G):
-        alone = Evaluation(K, needs)
-        alone.add(labels, w, predicted=decided[:, g])
-        same(grid.of_point(g), alone)
-        assert accuracy[g] == pytest.approx(alone.accuracy())
-        np.testing.assert_allclose(recall[g], [*alone.recall(None)[:-1], np.nan])  # no rows, no recall
-
-
-def test_rates_of_nothing_are_not_defined():
-    accuracy, recall = GridDecisions(G, K, False).rates()
-    assert np.isnan(accuracy).all() and np.isnan(recall).all() and recall.shape == (G, K)
 
 
 def test_sets_of_labels_are_judged_model_by_model():
@@ -127,16 +97,3 @@ def test_states_that_no_grid_has_are_refused():
     for change in ({"empty": 3}, *sizes, {"decisions": None}, {"ranking": None}):
         with pytest.raises((ValueError, TypeError)):
             GridEvaluation._from_state({**state, **change})
-
-
-def test_only_what_is_needed_is_asked_of_a_scheme():
-    class Silent(Joint):
-        def decide(self, margins):
-            raise AssertionError("decisions were not asked for")
-
-        log_proba = decide
-
-    for kind in (GridEvaluation, EachEvaluation):
-        ranked = kind(Evaluation(K, {"ranking"}), G)
-        ranked.add(Silent(), margins(K), labels, np.ones(N))
-        assert 0.0 < ranked.of_point(2).roc_auc() < 1.0

@@ -1,7 +1,5 @@
 """A fitted model on rows: what is said of it, of which rows, and what merges."""
 
-import sys
-
 import dask.array as da
 import numpy as np
 import pandas as pd
@@ -11,8 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import streamnb as snb
 from streamnb.core.messages import DataError
-from streamnb.evaluation.evaluation import Evaluation
-from streamnb.evaluation.judging import DEFAULTS, EvaluationOptions, Evaluations, judged
+from streamnb.evaluation.judging import judged
 from tests.support import exported
 
 rng = np.random.default_rng(0)
@@ -63,20 +60,6 @@ def test_rows_that_are_rejected_have_no_place_among_decisions():
     with pytest.raises(ValueError, match=r"rejects rows.*refit\(threshold=None\)"):
         judged(rejecting, X, y, None, ["confusion"])
     assert judged(rejecting, X, y, None, ["ranking"]).roc_auc() > 0.5
-
-
-def evaluations(label):
-    evaluation = Evaluation(2, "hits")
-    evaluation.add([label], predicted=[1])
-    return Evaluations([[evaluation, evaluation]], np.array([1, 2]))
-
-
-def test_evaluations_merge_model_by_model():
-    both = evaluations(0) + evaluations(1)
-    assert [e.accuracy() for e in both.evaluations[0]] == [0.5, 0.5] and both.rows.tolist() == [2, 4]
-    again = evaluations(0).of_arrays(both.finish().arrays())
-    assert [e.n_rows for e in again.evaluations[0]] == [2, 2]
-    assert sys.getsizeof(again) > again.nbytes == both.nbytes > 16  # what Dask asks before it moves them
 
 
 SAYS = {"scores": "decision_function", "proba": "predict_proba"}
@@ -158,17 +141,3 @@ def test_what_does_not_go_with_a_model_is_said(given, said, error, message):
 
 
 # ---- options ---------------------------------------------------------------------------------------------------------
-
-FRAME = pd.DataFrame({"a": np.arange(4.0), "b": np.arange(4.0), "ward": list("xyxy"), "late": [0, 1, 1, 0]})
-
-
-def test_columns_of_a_frame_that_are_no_features_leave_it():
-    given = EvaluationOptions(groups="ward", by=["ward", "late"], interval=0.9)
-    for names, left in ((None, ["a", "b", "late"]), (np.array(["a", "ward"], object), ["a", "b", "ward", "late"])):
-        rows, options = given.taken_from(FRAME, "late", names=names)
-        assert rows.columns.tolist() == left
-        assert options.groups.tolist() == list("xyxy") and [*options.by] == ["ward", "late"]
-    same, options = DEFAULTS.taken_from(FRAME, "late")
-    assert same.columns.tolist() == FRAME.columns.tolist() and options == DEFAULTS
-    with pytest.raises(ValueError, match="'wing' is none of the columns of X"):
-        EvaluationOptions(by="wing").taken_from(FRAME, None)

@@ -66,11 +66,3 @@ def test_areas_are_paired_by_delong():
     assert [e.roc_auc() for e in total.evaluations] == pytest.approx([macro(np.arange(90), one) for one in odds])
     again = [macro(rows, odds[1]) - macro(rows, odds[0]) for rows in draws]
     assert (found.high - found.low) / 3.92 == pytest.approx(np.std(again), rel=0.15)
-
-
-def test_tasks_of_other_models_are_told_apart():
-    rows = Source(open_columns(None, None, None, False))
-    models = {name: JudgedModel(model, frozenset({"hits"}), rows) for name, model in LINEAR.items()}
-    about = JudgingTask(models, STATS.classes, False, 0.95).about()
-    assert len({*about.values()}) == 3 and [*about] == ["the task", *NAMES]
-    assert JudgingTask(models, STATS.classes, False, 0.95).ranked == []

@@ -147,12 +147,3 @@ def test_nested_models_against_scikit_learn(exact_rows):
         assert one.auc(0) == pytest.approx(area, abs=error + 1e-12)
         assert one.auc(0) == alike.of_point(g).auc(0) == again.of_point(g).auc(0) == whole.areas()[0, g]
         assert whole.areas()[1, g] == pytest.approx(error, rel=1e-12)
-
-
-def test_areas_follow_what_is_added_later():
-    one = nested(200, 0, 200)
-    before = one.of_point(3).auc(0)
-    both = one + nested(200, 0, 200)
-    assert both.of_point(3).auc(0) == before and both.n_rows == 400
-    one.add_steps(steps_of(SCORES[200:]), SIDES[200:], NESTED_WEIGHT[200:])
-    assert one.of_point(3).auc(0) == nested(M, 0, M).of_point(3).auc(0) != before

@@ -1,8 +1,7 @@
-"""Rankings over blocks of rows: the same bits however they are cut and merged, and the bounds of histograms."""
+"""Rankings over blocks of rows: what is kept of scores, and the bounds of histograms."""
 
 import math
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,68 +10,7 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 import streamnb as snb
-from tests.support.judged import EVERYTHING, TIED, judged_rows, random_rows
-
-# ---- one table of bits, whatever the blocks --------------------------------------------------------------------------
-
-WIDE = st.one_of(st.sampled_from(TIED), st.floats(allow_nan=False), st.floats(-4, 4), st.floats(1e-17, 1e-15))
-
-
-@st.composite
-def cut_rows(draw, **options):
-    """Rows, and a way of cutting them into blocks in any order."""
-    rows = draw(judged_rows(min_rows=2, **options))
-    order = np.array(draw(st.permutations(range(len(rows.codes)))))
-    cuts = sorted(draw(st.sets(st.integers(0, len(order)), max_size=4)) | {0, len(order)})
-    return rows, [order[a:b] for a, b in pairwise(cuts)]
-
-
-def curves(evaluation):
-    return [evaluation.roc_curve(k, drop_intermediate=False) for k in range(evaluation.n_classes)]
-
-
-def values(evaluation):
-    """All that an evaluation tells of its rankings and decisions."""
-    yield from (column for curve in curves(evaluation) for column in curve)
-    yield evaluation.confusion_matrix()
-    yield evaluation.roc_auc(None)
-    yield evaluation.average_precision(None)
-    yield from ([e] for e in (evaluation.roc_auc(), evaluation.roc_auc_error, evaluation.roc_auc("macro", "ovo")))
-    yield [evaluation.average_precision_error, evaluation.accuracy(), evaluation.weight, evaluation.n_rows]
-
-
-def assert_same_bits(one, two):
-    for a, b in zip(values(one), values(two), strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
-@given(
-    cut_rows(scores=WIDE, weights=st.integers(0, 3)), st.sampled_from([0, 5, 100]), st.randoms(use_true_random=False)
-)
-def test_values_do_not_depend_on_blocks_or_merging(problem, exact_rows, random):
-    """Bit for bit: in one block, streamed into one evaluation, and merged from one evaluation a block in any order."""
-    rows, blocks = problem
-    options = dict(exact_rows=exact_rows, n_bins=16)
-    whole = rows.evaluation(**options)
-    streamed = snb.Evaluation(rows.n_classes, EVERYTHING, **options)
-    for block in blocks:
-        streamed.add(rows.codes[block], rows.weight[block], **rows.said(block))
-    merged = [rows.evaluation(block, **options) for block in blocks]
-    while len(merged) > 1:
-        one = merged.pop(random.randrange(len(merged)))
-        other = merged.pop(random.randrange(len(merged)))
-        merged.append(one + other)
-    assert_same_bits(streamed, whole)
-    assert_same_bits(merged[0], whole)
-
-
-def test_files_do_not_depend_on_blocks_or_on_what_was_asked():
-    rows = random_rows(3, 40, 0)
-    whole, cut = rows.evaluation(), rows.evaluation(slice(0, 15))
-    cut.add(rows.codes[15:], rows.weight[15:], **rows.said(slice(15, None)))
-    np.testing.assert_equal(cut._to_state(), whole._to_state())
-    assert whole.roc_auc() == cut.roc_auc()
-    np.testing.assert_equal(cut._to_state(), whole._to_state())
+from tests.support.judged import WIDE, judged_rows, random_rows
 
 
 def test_scores_are_copied():
@@ -89,9 +27,8 @@ def test_scores_are_copied():
 # ---- histograms instead of scores ------------------------------------------------------------------------------------
 
 
-@given(cut_rows(scores=WIDE), st.sampled_from([2, 5, 64]))
-def test_exact_values_lie_within_the_bounds(problem, n_bins):
-    rows, _ = problem
+@given(judged_rows(min_rows=2, scores=WIDE), st.sampled_from([2, 5, 64]))
+def test_exact_values_lie_within_the_bounds(rows, n_bins):
     exact, binned = rows.evaluation(), rows.evaluation(exact_rows=0, n_bins=n_bins)
     slack = 1e-12
     for average in ("macro", "weighted", None):

@@ -9,7 +9,6 @@ import zarr
 
 import streamnb as snb
 from streamnb.evaluation.slices import SliceColumn, Slicing, given_columns
-from streamnb.rows.in_arrays import opened_columns
 
 RNG = np.random.default_rng(0)
 N = 2400
@@ -178,11 +177,6 @@ def test_values_are_slices(column, values):
     assert [found.values[number] for number in found.numbers(column)] == [None if pd.isna(x) else x for x in plain]
 
 
-def test_a_block_of_mixed_values_may_hold_numbers_alone():
-    found = SliceColumn.of("x", np.array([1, "a", None], object))
-    assert found.numbers(np.array([1, 1], object)).tolist() == [0, 0]
-
-
 def test_many_numbers_are_cut_by_deciles():
     age = np.append(AGE, [np.nan, np.inf, -np.inf])
     found = SliceColumn.of("age", age)
@@ -224,14 +218,6 @@ def test_given_columns():
     assert list(given_columns(da.zeros(3), False)) == ["by"]  # its name is a hash
 
 
-def test_numbers_are_read_beside_the_rows():
-    rows = opened_columns({"y_true": AGE})
-    slicing, numbers = Slicing.of({"age": AGE, "old": AGE > 60}, rows, 5)
-    assert slicing.n_slices == 12 and [*numbers] == slicing.fields
-    taken = slicing.taken(numbers, len(AGE))
-    assert taken.dtype == np.int16 and (taken[:, 1] == (AGE > 60)).all()
-
-
 def test_groups_with_slices_have_intervals_of_95_percent(tmp_path):
     """A slice with rows of one group has none; that of all rows has them if `interval` asks."""
     y, ward = np.arange(400) % 2, np.repeat(["A", "B"], 200)
@@ -259,3 +245,61 @@ def test_a_single_small_slice_keeps_its_name():
     assert {*table["slice"]} == {"big", "tiny"}
     several = expected(column=np.array(["big"] * (N - 5) + ["tiny"] * 3 + ["one"] * 2), min_rows=50).slices
     assert {*several["slice"]} == {"big", "other"}
+
+
+# ---- the table of slices ---------------------------------------------------------------------------------------------
+
+
+def test_table_of_slices():
+    judged = expected(interval=0.9)
+    table = judged.slices
+    assert table.columns.tolist() == ["column", "slice", "n_rows", "metric", "value", "low", "high", "whole", "gap"]
+    assert (np.diff(table["gap"]) >= 0.0).all() and set(table["slice"]) == {"A", "B", "C", "none"}
+    for row in table.itertuples():
+        one = judged.slice("ward", row.slice)
+        assert row.value == getattr(one, row.metric)() and row.whole == getattr(judged, row.metric)()
+        assert (row.low, row.high) == one.interval(row.metric)
+        worse = row.value > row.whole if row.metric in ("log_loss", "brier") else row.value < row.whole
+        assert row.gap == pytest.approx(
+            (-1) ** worse * abs(row.value - row.whole) / (row.high - row.low) * 2 * 1.644853
+        )
+
+
+def test_small_slices_are_put_together():
+    column = np.where(np.arange(N) < 30, "rare", np.where(np.arange(N) < 70, "few", "usual"))
+    judged = expected("kind", column, min_rows=50)
+    table = judged.slices.query("metric == 'accuracy'").set_index("slice")
+    assert table["n_rows"].to_dict() == {"other": 70, "usual": N - 70}
+    assert table.loc["other", "value"] == snb.evaluate(MODEL, X[:70], TRUTH[:70]).accuracy()
+    assert judged.slice("kind", "few").n_rows == 40
+
+
+def test_a_slice_of_one_class_has_nan_and_no_warning(recwarn):
+    judged = snb.evaluate(MODEL, X, TRUTH, by={"late": TRUTH == 1})
+    table = judged.slices.set_index(["slice", "metric"])
+    assert table.loc[(True, "roc_auc"), ["value", "low", "high", "gap"]].isna().all()
+    assert table.loc[(True, "accuracy"), "value"] == judged.recall() and not recwarn.list
+
+
+def test_many_classes_and_labels():
+    truth = RNG.integers(0, 30, N)
+    proba = RNG.dirichlet(np.ones(30), N)
+    proba[np.arange(N), truth] += 0.3
+    proba /= proba.sum(axis=1, keepdims=True)
+    judged = snb.evaluate(truth, proba.argmax(axis=1), proba=proba, by={"ward": NAMED})
+    one, some = judged.slice("ward", "A"), NAMED == "A"
+    alone = snb.evaluate(truth[some], proba[some].argmax(axis=1), proba=proba[some], classes=np.arange(30))
+    assert one.f_score("macro") == alone.f_score("macro") and one.roc_auc() == pytest.approx(alone.roc_auc(), abs=1e-12)
+    labels = RNG.integers(0, 2, (N, 3))
+    sets = snb.evaluate(labels, labels[::-1], by={"ward": NAMED})
+    assert {"hamming_loss", "f_score_macro"} <= set(sets.slices["metric"])
+
+
+def test_names_that_are_none_of_slices():
+    with pytest.raises(ValueError, match="made without slices; give by="):
+        _ = snb.evaluate(TRUTH, TRUTH).slices
+    judged = expected()
+    with pytest.raises(ValueError, match=r"column='wing' is none of those sliced by: 'ward'"):
+        judged.slice("wing", "A")
+    with pytest.raises(ValueError, match=r"value='Z' is no slice of 'ward'; it should be one of"):
+        judged.slice("ward", "Z")

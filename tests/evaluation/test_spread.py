@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from streamnb.core.persistence import load
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.intervals import ESTIMATES
-from streamnb.evaluation.tallies import ContentSample, Spread
+from streamnb.evaluation.tallies import ContentSample
 from tests.support.influence import drawn, judged
 
 SETS = {"hamming_loss", "jaccard", "ranking_loss", "subset_accuracy"}
@@ -93,14 +93,6 @@ def test_bad_groups_and_levels():
         Evaluation(2, interval=0.9) + Evaluation(2)
 
 
-def test_weights_count_rows_while_they_are_whole():
-    spread = Spread()
-    spread.add_weights(np.array([1.0, 3.0, 0.0]))
-    assert spread.whole_weights and spread.n_rows == 4.0
-    spread.add_weights(np.array([0.5]))
-    assert not spread.whole_weights and spread.n_rows == 4.5**2 / (1.0 + 9.0 + 0.25)
-
-
 # ---- samples: the same for all cuts and orders, and each row equally likely ------------------------------------------
 
 
@@ -133,17 +125,6 @@ def test_it_does_not_depend_on_cuts_or_order():
     assert shown(merged) == whole
 
 
-def test_rows_that_are_alike_are_one_row():
-    (parts, weight), once = rows(), shown(sampled(np.arange(300)))
-    sample = ContentSample(50, EMPTY)
-    for _ in range(3):
-        sample.add(parts, weight)
-    assert shown(sample) == [*once[:2], [3.0 * w for w in once[2]]]
-    sample = ContentSample(4, {"ranking": np.zeros((0, 1))})
-    sample.add({"ranking": np.array([[0.0], [-0.0], [1.0]])}, np.ones(3))
-    assert sample.prune().weight.tolist() in ([2.0, 1.0], [1.0, 2.0])
-
-
 def test_every_row_is_equally_likely():
     values = np.arange(100_000.0)
     sample = ContentSample(4000, {"ranking": values[:0]})
@@ -152,19 +133,3 @@ def test_every_row_is_equally_likely():
     assert len(held) == 4000
     counts = np.histogram(held, 10, (0, len(values)))[0]
     assert ((counts - 400.0) ** 2 / 400.0).sum() < 27.9  # chi-squared, 9 degrees of freedom, once in a thousand
-
-
-def test_it_is_restored():
-    one, other = sampled(np.arange(300)), ContentSample(50, EMPTY)
-    other.restore(one._to_state())
-    assert shown(other) == shown(one) and shown(other + sampled(np.arange(9))) == shown(one + sampled(np.arange(9)))
-    state = one._to_state()
-    parts = [{**state["parts"], "ranking": wrong} for wrong in (np.zeros((50, 3)), np.zeros((49, 4)))]
-    parts.append({**state["parts"], "labels": [*state["parts"]["labels"][:2], 5]})
-    changes = [("weight", np.ones(3)), ("key", np.zeros(50)), ("limit", np.zeros(2, np.int64))]
-    for name, wrong in (*changes, *(("parts", part) for part in parts)):
-        with pytest.raises(ValueError, match="should"):
-            ContentSample(50, EMPTY).restore({**state, name: wrong})
-    nothing = ContentSample(50, EMPTY)
-    nothing.restore({**ContentSample(50, EMPTY)._to_state(), "parts": {}})  # as older files have it
-    assert shown(nothing + one) == shown(one)

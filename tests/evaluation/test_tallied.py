@@ -15,18 +15,6 @@ def some(needs=("confusion", "ranking"), **options):
     return judged
 
 
-def test_rows_and_weights_are_counted():
-    judged = some()
-    assert (judged.n_rows, judged.weight, judged.class_weight.tolist()) == (
-        3,
-        3.5,
-        [1.0, 2.0, 0.5],
-    )  # one more has no class
-    judged.class_weight[:] = 9.0  # a copy
-    assert judged.class_weight.tolist() == [1.0, 2.0, 0.5]
-    assert judged.classes.tolist() == [0, 1, 2] and Tallied(2, "hits").needs == {"hits"}
-
-
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [

@@ -6,7 +6,7 @@ import pandas as pd
 import streamnb as snb
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.terms import CodedFeatures, TermColumns
-from streamnb.explaining.terms import names_of_terms, steps_of
+from streamnb.explaining.terms import steps_of
 
 
 def columns(n_codes=5, ordered=True, missing=True):
@@ -33,7 +33,3 @@ def test_levels_that_share_a_step_are_others():
     assert names.count("others") == 1
     assert len(names) == 32
     assert len(model.term("level")) == frame["level"].nunique()
-
-
-def test_names_of_terms():
-    assert names_of_terms(columns(), ["age"]) == ["age"]

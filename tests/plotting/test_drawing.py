@@ -13,13 +13,6 @@ from streamnb.problem.schemes import as_scheme
 CLASSES = np.array(["a", "b", "c"])
 
 
-def test_axes_are_those_given_or_new_ones():
-    ax = plt.subplots()[1]
-    assert drawing.axes(ax) is ax
-    new = drawing.axes(None, (3.0, 2.0))
-    assert new is not ax and new.figure.get_size_inches().tolist() == [3.0, 2.0]
-
-
 def test_without_matplotlib_the_cure_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"^pictures need matplotlib: pip install streamnb\[plot\]$"):
@@ -56,43 +49,6 @@ def test_numbers_on_an_axis(value, text):
     assert ax.xaxis.get_major_formatter()(value) == text
 
 
-def test_lines_differ_by_colour_then_by_dashes():
-    styles = [tuple(drawing.line_style(k).values()) for k in range(24)]
-    assert len(set(styles)) == 24 and drawing.line_style(24) == drawing.line_style(0)
-    assert len({colour for colour, _ in styles[:6]}) == 6 and {dashes for _, dashes in styles[:6]} == {"-"}
-
-
-def test_a_legend_is_beside_the_axes_once():
-    ax = drawing.axes(None)
-    (line,) = ax.plot([0, 1], label="one")
-    for title in ("first", "second"):
-        drawing.legend_beside(ax, [line], title)
-    assert [legend.get_title().get_text() for legend in ax.figure.legends] == ["second"]
-    one, _ = plt.subplots(1, 2)[1]
-    drawing.legend_beside(one, [line])
-    assert not one.figure.legends and one.get_legend() is not None
-
-
-def test_names_of_features():
-    assert drawing.feature_names_of(None, object(), 3).tolist() == ["x0", "x1", "x2"]
-    fitted = snb.GaussianNB()
-    fitted.feature_names_in_ = np.array(["u", "v"])
-    assert drawing.feature_names_of(None, fitted, 2).tolist() == ["u", "v"]
-    assert drawing.feature_names_of([1, "w"], fitted, 2).tolist() == [1, "w"]
-    with pytest.raises(ValueError, match=r"feature_names has shape \(1,\); it should have one name a feature: \(2,\)"):
-        drawing.feature_names_of(["u"], fitted, 2)
-
-
-def test_long_names_leave_room():
-    assert drawing.shortened(7) == "7" and drawing.shortened("x" * 32) == "x" * 32
-    assert drawing.shortened("x" * 33) == "x" * 31 + "…"
-
-
-def test_places_are_moved_apart_no_further_than_needed():
-    assert drawing.spread(np.array([5.0, 0.0, 0.0]), 1.0).tolist() == [5.0, -0.5, 0.5]
-    assert drawing.spread(np.array([]), 1.0).size == 0
-
-
 def test_rows_of_weights_are_found_by_their_names():
     ovo, ovr = (as_scheme(name, CLASSES) for name in ("ovo", "ovr"))
     assert drawing.row_of(ovr, CLASSES, "c") == (2, "c")
@@ -103,16 +59,6 @@ def test_rows_of_weights_are_found_by_their_names():
     for scheme, label in ((ovr, None), (ovr, "d"), (ovo, ("c", "a"))):
         with pytest.raises(ValueError, match=r"has no row of weights; it should be one of .*'a'"):
             drawing.row_of(scheme, CLASSES, label)
-
-
-def test_weights_are_those_of_something_fitted():
-    fitted = snb.LinearNB("poisson").fit([[1.0, 2.0], [3.0, 0.0]], [0, 1])
-    model = drawing.model_of(fitted)
-    assert drawing.model_of(model) is model and (model.coef_ == fitted.coef_).all()
-    with pytest.raises(
-        TypeError, match=r"should be a fitted snb\.LinearNB, SoftmaxRegression or the like, or a model of a path"
-    ):
-        drawing.model_of(snb.GaussianNB())
 
 
 def test_axes_say_what_tau_is():

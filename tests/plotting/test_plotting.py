@@ -123,22 +123,6 @@ def test_scores_are_those_of_the_cross_validation(model, against):
     assert display.chosen_.get_xdata() == [x[chosen]] and display.chosen_.get_ydata() == [model.best_score_]
 
 
-@pytest.mark.parametrize(("against", "rest"), [("l1", "l2"), ("l2", "l1")])
-def test_a_line_for_each_value_of_the_other_penalties(against, rest):
-    penalty = snb.L1([0.0, 5.0, 20.0, 30.0]) + snb.L2([0.0, 10.0])
-    model = snb.LinearNBCV("poisson", penalty, folds=3, scoring="accuracy", rule="one_se").fit(X, y)
-    display = snb.ScoreDisplay.from_estimator(model, against)
-    table = pd.DataFrame(model.cv_results_)
-    groups = list(table.groupby(f"param_{rest}"))
-    assert len(display.lines_) == len(groups)
-    for line, (value, group) in zip(display.lines_, groups):
-        np.testing.assert_array_equal(line.get_xdata(), group[f"param_{against}"])
-        np.testing.assert_array_equal(line.get_ydata(), group["mean_test_score"])
-        assert line.get_label() == f"{rest} = {value:g}"
-    assert [ax.get_title() for ax in display.figure_.axes] == [line.get_label() for line in display.lines_]
-    assert len(display.bands_) == len(groups) and display.figure_.get_supylabel() == "accuracy"
-
-
 def test_the_level_of_the_rule_is_shown(model):
     display = snb.ScoreDisplay.from_estimator(model)
     (level,) = [line for line in display.ax_.lines if line.get_label() == "within 1 % of the best"]
@@ -196,14 +180,6 @@ def test_confusion_matrix_is_that_of_scikit_learn(model, normalize):
     texts = {text.get_text() for text in display.text_.ravel()}
     assert texts == {f"{number:.2f}" if normalize else str(number) for number in expected.ravel()}
     assert [text.get_text() for text in display.ax_.get_yticklabels()] == [str(k) for k in range(10)]
-
-
-def test_confusion_matrix_follows_the_losses_of_a_model():
-    loss = 1.0 - np.eye(10)
-    loss[:, 4] = 0.5  # deciding 4 is cheap
-    model = snb.LinearNB("poisson", loss=loss).fit(X, y)
-    display = snb.ConfusionMatrixDisplay.from_estimator(model, X_test, y_test, normalize=None)
-    np.testing.assert_array_equal(display.confusion_matrix, metrics.confusion_matrix(y_test, model.predict(X_test)))
 
 
 def test_confusion_matrix_of_many_classes_has_no_numbers():
@@ -291,17 +267,6 @@ def test_tau_zero_has_a_place_on_the_log_axis(stats, taus):
     assert 0.0 < at[0] < 0.2 and 0.8 < at[-1] < 1.0 and (np.diff(at) > 0.01).all()
     ticks = [tick for tick in ax.get_xticks() if ax.get_xlim()[0] <= tick <= ax.get_xlim()[1]]
     assert (0.0 in ticks) == (taus[0] == 0.0) and 2 <= len(ticks) <= 12
-
-
-def test_keywords_reach_the_lines(model):
-    display = snb.ScoreDisplay.from_estimator(model, linewidth=5.0)
-    assert display.lines_[0].get_linewidth() == 5.0
-    display = snb.RocDisplay.from_estimator(model, X_test, y_test, alpha=0.4)
-    assert {line.get_alpha() for line in display.lines_.values()} == {0.4}
-
-
-def _path(penalty):
-    return snb.solve(snb.scan(X, y), "poisson", penalty)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from streamnb.plotting.drawing import COLOURS
-from streamnb.plotting.svg import SMALLEST, drawn, for_page
+from streamnb.plotting.svg import drawn, for_page
 
 
 def lines(ax):
@@ -35,11 +35,6 @@ def test_colours_and_names_are_those_of_the_page_and_text_is_left_alone():
     names = re.findall(r' id="([^"]+)"', tags)
     assert names and all(name.startswith("one-") for name in names)
     assert set(re.findall(r'(?:url\(|href=")#([^")]+)', tags)) == set(names)
-
-
-def test_letters_are_not_smaller_than_they_may_be():
-    sizes = re.findall(r"font-size: ([\d.]+)px", drawn(lines, "one").svg)
-    assert min(map(float, sizes)) == SMALLEST
 
 
 def test_a_display_with_a_figure_of_its_own_is_drawn():

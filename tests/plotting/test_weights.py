@@ -39,14 +39,6 @@ def test_without_taus_the_grid_holds_every_breakpoint():
     assert given.tau.tolist() == [1.0, 2.0]
 
 
-def test_features_are_drawn_as_long_as_they_have_a_weight():
-    path = snb.solve(STATS, "poisson", snb.L1([0.0, 1e9]) + snb.L2(0.5))
-    display = RegularizationPathDisplay.from_path(path, 2, feature_names=list("abcdef"))
-    order = np.argsort(-path.breakpoints(row=2), kind="stable")
-    assert list(display.feature_names) == [list("abcdef")[j] for j in order]
-    np.testing.assert_array_equal(display.weights, [path.weights(i, order, 2) for i in range(2)])
-
-
 def test_two_taus_that_vary_are_panels():
     path = snb.solve(STATS, "poisson", snb.L1([0.0, 1.0, 2.0]) + snb.L2([0.0, 5.0]))
     display = RegularizationPathDisplay.from_path(path, 1)

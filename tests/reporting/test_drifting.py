@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 
 import streamnb as snb
-from streamnb.passes.contract import RunOptions
-from streamnb.passes.run import run
-from streamnb.reporting.drifting import SUMS, drift
-from streamnb.rows.opening import opened
+from streamnb.reporting.drifting import drift
 from tests.reporting.conftest import rows, several
 
 
@@ -27,12 +24,6 @@ def test_columns_of_tables_have_names_and_classes_their_shares():
     found = [model.evaluate(one, "late") for one in (table, late)]
     names = [row[0] for row in drift(model, table.drop(columns="late"), late.drop(columns="late"), found).rows]
     assert "share of “yes”" in names and "city=Rome" in names
-
-
-def test_sums_need_no_labels():
-    X, _ = several()
-    stats, _ = run(SUMS, opened(X, None, labelled=False), RunOptions())
-    np.testing.assert_allclose(stats.sum[0], X.sum(axis=0))
 
 
 @pytest.mark.usefixtures("without_pictures")

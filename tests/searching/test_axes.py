@@ -10,20 +10,13 @@ from sklearn.svm import LinearSVC
 import streamnb as snb
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.rows.opening import opened
-from streamnb.searching.axes import DEFAULTS, checked, default_candidates, default_transforms, is_sparse, settings_of
+from streamnb.searching.axes import checked, default_candidates, default_transforms, is_sparse, settings_of
 from streamnb.searching.encodings import Encoded
 from streamnb.searching.judging import Judging
 
 
 def settings(scoring="accuracy", **lists):
     return settings_of(checked(lists)[0], Judging(5, 5, None, 0, scoring, as_scorer(scoring)), {})
-
-
-def test_by_default_each_family_is_judged_plain_and_under_l1():
-    found, left_out = settings()
-    assert len(found) == 6 and not left_out
-    assert [one.name for one in found[:2]] == ["multinomial", f"multinomial, {DEFAULTS['penalties'][1]!r}"]
-    assert {one.rows.transform for one in found} == {None}
 
 
 def test_the_settings_are_the_product_of_the_lists():
@@ -49,11 +42,6 @@ def test_columns_of_mixed_families_may_have_names():
     mixed = snb.Mixed({"poisson": ["a"], "gaussian": ...})
     (found,), _ = settings(families=[mixed], penalties=[None])
     assert found.on(np.array(["b", "a"], object), None).family.parts(2)[0][1] == slice(1, 2)
-
-
-def test_transforms_that_are_learned_stand_by_themselves():
-    axes, learned = checked({"transforms": [None, snb.Bins(4), "quantile_normal", "sqrt"], "idf": None})
-    assert axes == {"transforms": [None, "sqrt"]} and len(learned) == 2
 
 
 # ---- defaults --------------------------------------------------------------------------------------------------------

@@ -58,18 +58,6 @@ def test_what_an_estimator_lacks_is_said():
     assert "a class has no rows outside fold 0" in judged_other(LinearSVC(), given, how("accuracy", 1 - Y))
 
 
-@pytest.mark.filterwarnings("ignore:max_passes:streamnb.StreamnbWarning")
-def test_a_model_that_is_judged_fold_by_fold_is_the_one_judged_on_all_at_once():
-    grid = {"l2": [0.1, 10.0], "max_passes": 6}
-    found = group_of("it", snb.SoftmaxRegressionCV(**grid), ROWS, how("accuracy"), RunOptions(False))
-    found.advance()
-    for fold in (1, 2, 0):
-        (judged,) = found.advance(ToJudge(["it"], [fold]))
-    alone = snb.SoftmaxRegressionCV(**grid, folds=FOLDS, scoring="accuracy").fit(X, Y)
-    assert judged.point == alone.best_params_ and judged.mean("accuracy") == alone.best_score_ and judged.folds is None
-    np.testing.assert_array_equal(found.fitted(judged).coef_, alone.coef_)
-
-
 def test_reads_and_time_end_a_model_that_can_be_judged():
     for limit, n_reads in (({"most_reads": 3}, 3), ({"deadline": 0.0}, 2)):
         model = snb.SoftmaxRegressionCV(1.0, max_passes=20, tol=0.0)

@@ -82,12 +82,6 @@ def test_tables_are_saved_and_checked_when_they_are_read(tmp_path):
             Comparison._from_state({**table._to_state(), name: getattr(table, name)[:, :1]})
 
 
-def test_the_rule_says_which_point():
-    scores = {("poisson", "L1"): judged([[0.85, 0.85], [0.849, 0.849]])}
-    best, fewer = (made(judged=scores, rules={"L1": rule}) for rule in ("best", "parsimonious"))
-    assert best.points[0, 0, 2] == GRID[0] and fewer.points[0, 0, 2] == GRID[1] and fewer.n_features[0, 0, 2] == 4
-
-
 def numbered():
     """Two splits, k = 1 or 10: procedure 7.1 says 6 of the first class and 1 of the second."""
     first = np.array([[0.99, 0.90], [0.992, 0.95]])
@@ -95,19 +89,6 @@ def numbered():
     grid, k = [{"top_k": 1}, {"top_k": 10}], np.array([1, 10])
     of_classes = np.column_stack([k, k, k])
     return GridScores(grid, np.nanmean(each, axis=2), each, np.array([2, 15]), of_classes, np.array(["a", "b", "c"]))
-
-
-def test_a_rule_for_each_column():
-    judged_of = {("poisson", name): numbered() for name in ("own", "best")}
-    table = made(judged=judged_of, left_out={}, rules={"own": "per_split", "best": "best"})
-    assert table.n_features[0].tolist() == [[6, 1, -1, 4], [10, 1, -1, 2]]
-    np.testing.assert_allclose(table.scores[0, :, :2], [[0.971, 0.8], [0.971, 0.8]])
-    np.testing.assert_allclose(table.scores[0, :, 3], [(0.971 + 0.8) / 2, (0.945 + 0.8) / 2])
-    assert table.points[0].tolist() == [
-        [{"top_k": 6}, {"top_k": 1}, None, None],
-        [{"top_k": 10}, {"top_k": 1}, None, {"top_k": 1}],
-    ]
-    assert table.rule == {"own": "per_split", "best": "best"} and "rules own 'per_split', best 'best'" in str(table)
 
 
 def test_the_mean_of_the_classes(tmp_path):

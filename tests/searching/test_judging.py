@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from streamnb.searching.judging import Budget, ToJudge, divide_reads
+from streamnb.searching.judging import Budget, divide_reads
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,3 @@ def test_reads_are_dealt_evenly_and_who_has_none_left_is_out():
     ):
         divide_reads(Budget.of("1 read"), [bayes, model], ["a", "b"])
     assert divide_reads(Budget.of(None), [model], ["a"]) == ([True], None)
-
-
-def test_a_share_of_time_is_over_when_the_budget_is():
-    for budget, is_over in ((Budget.of("1h"), False), (Budget.of(None), False), (Budget(None, 1.0, None, 0.0), True)):
-        assert ToJudge([], [], deadline=budget.deadline(2, 3)).out_of_time() == is_over

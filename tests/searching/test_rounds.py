@@ -8,7 +8,6 @@ from sklearn.linear_model import LogisticRegression
 import streamnb as snb
 from streamnb.searching import judging
 from streamnb.searching.judging import Budget
-from streamnb.searching.rounds import CandidateGroup
 
 rng = np.random.default_rng(2)
 N = 150
@@ -36,14 +35,6 @@ def test_the_better_third_goes_on_where_time_is_short_and_its_scores_are_those_o
     left = [one for one in found.ranked if one.n_folds == 1]
     went_on = [one.scores["accuracy"][0] for one in found.ranked if one.n_folds > 1]
     assert max(one.scores["accuracy"][0] for one in left) <= min(went_on) + 1e-9
-
-
-def test_only_the_best_so_far_keeps_what_its_model_is_made_of(monkeypatch):
-    release = []
-    monkeypatch.setattr(CandidateGroup, "release", lambda group: release.append(group.names[0]))
-    models = [snb.MarginClassifierCV([1.0]), snb.SoftmaxRegressionCV([1e9]), snb.SoftmaxRegressionCV([1.0])]
-    found = snb.search(X, Y, families=[], models=models, **QUIET)
-    assert found.ranked[0].name not in release[-2:] and len({*release}) >= 2 and len(release) == 3
 
 
 def test_only_those_that_may_be_the_best_are_judged_on_more_than_one_fold(monkeypatch):

@@ -195,3 +195,20 @@ def test_columns_of_distinct_values_are_told_once_and_are_not_said_to_have_one_v
         snb.search(frame, Y, families=["auto"], models=[snb.AdditiveClassifier(0)], penalties=[None], **QUIET)
     assert len(said) == 1
     assert said[0].filename == __file__
+
+
+def test_a_penalty_that_solving_refuses_is_left_out():
+    with pytest.warns(snb.StreamnbWarning, match="left out"):
+        found = snb.search(X, Y == "ash", families=["poisson"], penalties=[None, snb.Decorrelation(0.1)], **QUIET)
+    assert len(found.candidates) == len(found.left_out) == 1
+
+
+def test_a_fold_without_a_class_has_no_score_where_columns_are_learned_of_the_other_rows():
+    y = np.arange(40) % 2
+    folds = np.where(y == 1, 1 + np.arange(40) // 2 % 2, np.arange(40) // 2 % 3)
+    asked = {"families": ["gaussian"], "penalties": [None], "transforms": [None, "quantile_normal"], "models": []}
+    with pytest.warns(snb.StreamnbWarning, match=r"1 of 3 folds lack rows of \[1\]"):
+        found = snb.search(X[:40], y, folds=folds, scoring="roc_auc", show=False, **asked)
+    assert len(found.candidates) == 2 and not found.left_out
+    for judged in found.candidates:
+        np.testing.assert_array_equal(np.isnan(judged.scores["roc_auc"]), [True, False, False])

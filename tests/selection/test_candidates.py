@@ -1,6 +1,5 @@
 """What is learned before the scan is learned of the rows outside each fold, for the models that are judged on it."""
 
-import dask.array as da
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -81,17 +80,6 @@ def test_models_of_several_reads_are_as_honest(transform):
             alone = plain(1.0, **asked).fit(X[~held], Y[~held])
             expected = loss(alone, held) if scoring == "neg_log_loss" else alone.score(X[held], Y[held])
             assert score == pytest.approx(expected, rel=1e-9), (chooses, fold)
-
-
-def test_kinds_of_rows_come_to_the_same():
-    for model in (
-        snb.LinearNBCV("multinomial", "none", transform=snb.Bins(4), **LOSS),
-        snb.SoftmaxRegressionCV([1.0], transform=snb.Bins(4), max_passes=20, **LOSS),
-    ):
-        score = model.fit(X, Y).best_score_
-        pieces = [(X[:37], Y[:37]), (X[37:], Y[37:])]
-        assert model.fit(lambda pieces=pieces: iter(pieces), n_threads=2).best_score_ == score
-        assert model.fit(da.from_array(X, chunks=(30, 5)), da.from_array(Y, chunks=30)).best_score_ == score
 
 
 def test_a_gap_that_one_fold_has_finds_a_bin():

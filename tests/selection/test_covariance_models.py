@@ -1,7 +1,5 @@
 """Grids of shrinkages are judged as models fitted fold by fold would be; single precision decides as double does."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,7 +7,7 @@ from sklearn.metrics import accuracy_score, roc_auc_score
 
 import streamnb as snb
 from streamnb.rows.boundary import as_chunk
-from streamnb.selection.covariance_models import CovarianceModels, ScreenedRows, columns_of, inward
+from streamnb.selection.covariance_models import CovarianceModels, ScreenedRows
 from streamnb.solving.weight_paths import weight_path
 
 rng = np.random.default_rng(0)
@@ -48,16 +46,6 @@ def test_scores_are_those_of_models_fitted_without_the_fold(n_classes):
         by_accuracy.cv_results_["param_a"][3] == 0.4
         and best == cv.cv_results_["params"][POINTS.index((best["a"], best["g"]))]
     )
-
-
-def test_scores_do_not_depend_on_the_cut():
-    X, y = data(3)
-    model = snb.LinearNBCV(snb.Gaussian(covariance="full", shrinkage=POINTS), folds=3, scoring="neg_log_loss")
-    whole = model.fit(X, y).cv_results_["mean_test_score"]
-    cuts = [0, 7, 100, 101, N]
-    stream = [slice(a, b) for a, b in pairwise(cuts)]
-    again = snb.LinearNBCV(**model.get_params()).fit(lambda: ((X[s], y[s]) for s in stream))
-    np.testing.assert_array_equal(again.cv_results_["mean_test_score"], whole)
 
 
 def test_points_without_inverse_have_no_score():
@@ -157,11 +145,3 @@ def test_classes_without_rows_and_what_cannot_be_held():
     chunk, rows = as_chunk(X)[0], np.arange(50)
     margins = steep.margins(chunk, rows, steep.buffer(50))[:, 0, 0]
     np.testing.assert_array_equal(steep.decide(chunk, rows, True)[:, 0], margins > 0.0)
-
-
-def test_rows_are_turned_in_and_out_again():
-    scales = np.array([1e-6, 1.0, 1e6, 0.0])
-    there, back = inward(np.cov((rng.normal(size=(100, 4)) * scales).T))
-    sizes = np.append(np.where(scales, scales, 1.0), 1.0)
-    np.testing.assert_allclose(there @ back * sizes[:, None] / sizes, np.eye(5), atol=1e-9)
-    assert columns_of([2, 3, 4]) == slice(2, 5) and columns_of([0, 2]).tolist() == [0, 2]

@@ -132,14 +132,6 @@ def test_the_moments_that_are_named_are_enough(by):
     assert criterion.highest == np.inf
 
 
-def test_the_domain_of_a_score_is_that_of_its_family():
-    assert (as_criterion("score", family="gaussian").lowest, as_criterion("score", family="gaussian").moments) == (
-        -np.inf,
-        ("sum", "sum_sq"),
-    )
-    assert as_criterion("score", family=snb.Binomial(4)).highest == 4
-
-
 def test_a_criterion_of_ones_own_says_how_to_score():
     class Longest(Criterion):
         def scores(self, stats):

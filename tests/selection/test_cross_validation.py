@@ -173,18 +173,6 @@ def test_what_cannot_be(params, y, message):
         snb.LinearNBCV("poisson", FEW, **{"folds": 3, **params}).fit(x0, y)
 
 
-def test_a_score_that_has_no_meaning_is_refused_before_the_second_scan():
-    scans = []
-
-    def stream():
-        scans.append(1)
-        return iter([(x0, y0)])
-
-    with pytest.raises(ValueError, match="scoring='f1'"):
-        snb.LinearNBCV("poisson", FEW, folds=3, scoring="f1").fit(stream)
-    assert len(scans) == 1
-
-
 def changing_stream(second):
     parts = iter([(x0, y0), second])
     return lambda: iter([next(parts)])

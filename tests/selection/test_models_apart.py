@@ -72,25 +72,6 @@ def test_columns_of_a_table_say_together_what_each_says_alone(families, whole, m
     np.testing.assert_array_equal(compared(columns), np.concatenate(alone, axis=1))
 
 
-def test_what_is_not_nested():
-    """Few points, other penalties beside it, numbers of each class, weights that depend on others, a lost prior."""
-    every, stats = snb.TopK(range(1, D + 1)), snb.scan(X, Y)
-    asked = {"scheme": "reference", "reference": snb.UNLABELLED}
-
-    def nested(penalty, family="poisson", **more):
-        return grid_models.nested_of(snb.solve(stats, family, penalty, **asked, **more))
-
-    assert isinstance(nested(every), NestedApart)
-    assert nested(snb.TopK([1, 2, 3])) is nested(every + snb.L2(1.0)) is nested(every, "multinomial") is None
-    assert nested(snb.TopK({k: 3 for k in range(K)})) is nested(every, priors=[1.0, 0.5, 0.0, 0.5]) is None
-
-
-def test_tables_that_would_take_too_much():
-    block = sp.csr_array(np.ones((2, 9)))
-    assert grid_models.of_blocks([block], np.zeros((9, 1)), 1) is grid_models.of_blocks([block], np.zeros((1, 9)), 1)
-    assert isinstance(grid_models.of_blocks([block], np.zeros((9, 1)), 1 << 20), TablesApart)
-
-
 def _rows_of_persons(seed, n_labels=2, n_persons=12, n_features=12):
     """Counts with labels that one, two or three persons have, the last half of them; features that only some have."""
     draw = np.random.default_rng(seed)

@@ -1,43 +1,9 @@
-"""How many models are open at a time, and which point is chosen."""
+"""Which point is chosen."""
 
 import numpy as np
-import pytest
 
-import streamnb as snb
-from streamnb.passes.contract import RunOptions
-from streamnb.selection.penalty_search import ModelGroups, chosen, scores_by_read
+from streamnb.selection.penalty_search import chosen, scores_by_read
 from streamnb.selection.score_table import GridScores
-from streamnb.training.fitting import DescentMethod
-from streamnb.training.objectives import softmax_of
-
-METHOD = DescentMethod(softmax_of)
-ONE = 8 * (METHOD.n_arrays + 2 + 2) * 101 * 3  # bytes of an open model of 3 x 100 weights
-
-
-def test_models_that_do_not_fit_take_turns_and_that_is_said():
-    options = RunOptions(n_threads=2, memory_limit=4 * ONE + 5)
-    groups = ModelGroups.of(METHOD, 10, 100, 3, options)
-    assert (groups.model_bytes, groups.at_once, groups.n_groups) == (ONE, 4, 3)
-    assert (
-        ModelGroups.of(METHOD, 10, 100, 3, options, n_used=20).model_bytes
-        == 8 * (METHOD.n_arrays * 21 + (2 + 2) * 101) * 3
-    )
-    assert ModelGroups.of(METHOD, 10, 100, 3, options, beside=ONE).at_once == 3
-    with pytest.warns(snb.StreamnbWarning, match="3 groups of 4, .* reads the rows up to 7 times"):
-        groups.announce(7)
-    ModelGroups.of(METHOD, 4, 100, 3, options).announce(7)
-    with pytest.raises(MemoryError, match="memory_limit allows"):
-        groups.check(RunOptions(memory_limit=ONE - 1))
-
-
-def test_models_that_share_what_they_learn_train_together_or_not_at_all():
-    options = RunOptions(n_threads=2, memory_limit=7 * ONE)
-    assert ModelGroups.of(METHOD, 12, 100, 3, options, together=3).at_once == 6
-    groups = ModelGroups.of(METHOD, 12, 100, 3, options, together=4)
-    assert (groups.at_once, groups.n_groups) == (4, 3)
-    groups.check(options)
-    with pytest.raises(MemoryError, match="4 models that train together would take"):
-        groups.check(RunOptions(memory_limit=4 * ONE - 1))
 
 
 def test_the_fewest_features_and_then_reads_of_those_that_are_good_enough():

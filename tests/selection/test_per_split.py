@@ -7,7 +7,7 @@ import streamnb as snb
 from streamnb.selection.score_table import GridScores, features_per_split, nearest, points_alike
 
 rng = np.random.default_rng(5)
-N, L = 240, 4
+N = 240
 Y = (rng.random((N, 3)) < [0.35, 0.25, 0.3]).astype(int)
 Y = np.column_stack([Y, Y.sum(axis=1) == 0]).astype(int)
 X = rng.poisson(1.0, (N, 9)).astype(float)

@@ -3,8 +3,6 @@
 import contextlib
 import tracemalloc
 import warnings
-from collections import Counter
-from functools import partial
 
 import dask.array as da
 import numpy as np
@@ -133,48 +131,6 @@ def test_scores_are_those_of_models_fitted_and_judged_by_hand(drawn, data):
                 expected = by_library(scoring, one, x[here], y[here], weight[here], options["scheme"])
                 found = model.cv_results_[f"split{repeat * folds + fold}_test_score"][at]
                 np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12, err_msg=f"{point}")
-
-
-BY_LABEL = {
-    "accuracy": metrics.accuracy_score,
-    "neg_hamming_loss": lambda *a, **k: -metrics.hamming_loss(*a, **k),
-    "f1_macro": partial(metrics.f1_score, average="macro", zero_division=0.0),
-    "f1_samples": partial(metrics.f1_score, average="samples", zero_division=0.0),
-    "recall_micro": partial(metrics.recall_score, average="micro"),
-    "roc_auc": metrics.roc_auc_score,
-    "average_precision": metrics.average_precision_score,
-    "neg_ranking_loss": lambda *a, **k: -metrics.label_ranking_loss(*a, **k),
-}
-
-
-@given(
-    scoring=st.sampled_from(list(BY_LABEL)),
-    family=st.sampled_from(["poisson", "multinomial", "gaussian"]),
-    kind=st.sampled_from(["l1", "score", "l1 + l2", "top", "decorrelation"]),
-    seed=st.integers(0, 20),
-    sparse=st.booleans(),
-)
-def test_multilabel_scores_are_those_of_models_fitted_and_judged_by_hand(scoring, family, kind, seed, sparse):
-    kind = "l1" if family == "multinomial" and kind == "decorrelation" else kind
-    x, y, weight = problem(seed)
-    weight = np.maximum(weight, 0.5)
-    labels = np.stack([y == 0, y != 1, x[:, 0] > 1.0, (x[:, 1] > 1.0) | (y == 2)], axis=1).astype(int)
-    labels[:12, 2:] = np.arange(12)[:, None] % 2  # no label is that of all rows, or of none, in any fold
-    penalty = PENALTIES[kind]
-    model = snb.LinearNBCV(family, penalty(GRID), folds=2, scoring=scoring, seed=1)
-    with warnings.catch_warnings(action="ignore", category=snb.StreamnbWarning):
-        model.fit(x, sp.csr_array(labels) if sparse else labels, sample_weight=weight)
-    numbers = snb.fold_numbers(len(y), 2, seed=1)
-    for at, point in enumerate(model.cv_results_["params"]):
-        for fold in range(2):
-            here = numbers == fold
-            one = snb.LinearNB(family, penalty(point)).fit(x[~here], labels[~here], sample_weight=weight[~here])
-            of_scores = scoring in ("roc_auc", "average_precision", "neg_ranking_loss")
-            answer = (one.decision_function if of_scores else one.predict)(x[here])
-            expected = BY_LABEL[scoring](labels[here], answer, sample_weight=weight[here])
-            np.testing.assert_allclose(
-                model.cv_results_[f"split{fold}_test_score"][at], expected, rtol=1e-9, atol=1e-12
-            )
 
 
 @given(data=st.data(), scores=st.lists(st.lists(st.integers(-9, 9), min_size=3, max_size=3), min_size=1, max_size=6))
@@ -322,14 +278,6 @@ def test_each_chunk_of_a_csr_group_is_read_twice():
         n_reads = 3 if name == "site" else 2  # groups are counted before
         keys = chunk_keys(group[name])
         assert {key: store.reads[key] for key in keys} == dict.fromkeys(keys, n_reads)
-
-
-def test_each_chunk_of_a_dense_array_is_read_twice():
-    store, rows = CountingStore(MemoryStore()), example("int")
-    array = zarr.create_array(store, name="x", data=rows.x + 1.0, chunks=(7, 4))
-    store.reads.clear()
-    snb.LinearNBCV(penalty=snb.L1([0.0, 1.0]), folds=np.arange(41) % 3).fit(array, rows.y)
-    assert store.reads == Counter(dict.fromkeys(chunk_keys(array), 2))
 
 
 BLOCKWISE = [  # each penalty, and each other family with those that it solves in its own way

@@ -8,6 +8,7 @@ import streamnb as snb
 EVERYTHING = ("confusion", "ranking", "pairs", "probabilities", "multilabel")
 WEIGHTS = [0.25, 0.5, 1.0, 2.0, 3.0]
 TIED = [-2.0, -1.5, -0.5, 0.0, 0.25, 0.5, 3.0]
+WIDE = st.one_of(st.sampled_from(TIED), st.floats(allow_nan=False), st.floats(-4, 4), st.floats(1e-17, 1e-15))
 FEW_SCORES, FEW_WEIGHTS = st.sampled_from(TIED), st.sampled_from(WEIGHTS)
 
 

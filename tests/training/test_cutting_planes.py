@@ -11,7 +11,6 @@ from streamnb.training.cutting_planes import (
     CrammerSinger,
     CuttingPlanes,
     CuttingPlanesMethod,
-    SharedPlanes,
     best_shares,
 )
 from tests.support import training
@@ -88,31 +87,3 @@ def test_planes_of_one_c_are_those_of_any_and_other_rows_are_refused():
     assert shares.sum() <= 5.0 * (1 + 1e-12)
     exact = trained(X, Y, C=5.0)[0]
     assert 0.0 < planes.bound(shares) <= exact.history["objective"].min()
-
-
-def test_shared_planes_that_no_model_uses_are_let_go_and_shares_keep_their_planes():
-    at = CentredFeatures(training.scanned(X, Y, CrammerSinger()).sums)
-    shared = SharedPlanes(CuttingPlanes.first(at, True), idle=2)
-    best, shares = {}, np.zeros(1)
-    for read in range(1, 12):
-        weights = shared.planes.weights(shares)
-        slope, offset = plane_at(weights)
-        shared.add(slope, offset, read)
-        before = {number: shared.planes.slopes[i] for i, number in enumerate(shared._numbers)}
-        shares, best = shared.shares(0.5, best)
-        for number, share in best.items():
-            place = int(np.flatnonzero(shared._numbers == number)[0])
-            assert shares[place] == share and shared.planes.slopes[place] is before[number]
-        assert len(shares) == len(shared.planes.slopes) <= len(best) + 3 + read
-    assert shared._numbers.max() == 11 and len(shares) < 12
-    exact = trained(X, Y, C=0.5)[0]
-    assert shared.planes.bound(shares) <= exact.history["objective"].min()
-
-
-def plane_at(weights):
-    """The plane that touches the loss at weights."""
-    scores, rows = np.column_stack([X, np.ones(len(X))]) @ weights, np.arange(len(X))
-    margins = scores + (np.arange(3) != Y[:, None])
-    slopes = np.eye(3)[margins.argmax(axis=1)] - np.eye(3)[Y]
-    slope = np.column_stack([X, np.ones(len(X))]).T @ slopes
-    return slope, (margins.max(axis=1) - scores[rows, Y]).sum() - (slope * weights).sum()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from streamnb.training.descent import Descent, Memory, Penalties, Visit, dot
+from streamnb.training.descent import Descent, Memory, Penalties, Visit
 
 rng = np.random.default_rng(3)
 A = rng.normal(size=(40, 7))
@@ -55,39 +55,3 @@ def test_the_optimum_is_found_and_what_l1_leaves_out_is_0(l2, l1):
         zero = visit.point[:-1] == 0.0
         assert (np.abs(slopes[zero]) <= l1).all()
         np.testing.assert_allclose(slopes[~zero], -l1 * np.sign(visit.point[:-1][~zero]), atol=1e-5)
-
-
-def test_no_read_more_than_is_allowed_and_the_last_point_is_the_best():
-    start, descent, asked = descended(Penalties(0.0, 0.0), 0.0, 6, scale=1.0)
-    assert len(asked) == 6 and descent.visit.objective <= start.objective
-
-
-def test_what_no_longer_falls_ends():
-    _, _, asked = descended(Penalties(1.0, 0.0), 0.0, 500)
-    assert len(asked) < 500
-
-
-def test_memory_keeps_eight_steps_and_turns_them_into_newtons_direction():
-    hessian = np.diag([1.0, 4.0, 9.0])
-    memory = Memory(np.ones((3, 1)))
-    for k in range(3):
-        step = np.eye(3)[:, [k]]
-        memory.remember(step, hessian @ step)
-    memory.remember(np.ones((3, 1)), -np.ones((3, 1)))  # no curvature
-    assert len(memory) == 3
-    np.testing.assert_allclose(memory.direction(np.ones((3, 1)))[:, 0], [-1.0, -1 / 4, -1 / 9])
-    for _ in range(9):
-        memory.remember(step, step)
-    assert len(memory) == 8
-    memory.forget()
-    assert len(memory) == 0 and memory.length(np.array([[3.0], [4.0], [0.0]])) == 5.0
-    assert dot(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]])) == 11.0
-
-
-def test_balanced_directions_solve_the_curvature_among_rows_that_add_up_to_0():
-    scale = np.array([[0.5, 0.25, 1.0], [0.0, 0.0, 0.0]])
-    gradient = np.array([[2.0, -3.0, 1.0], [0.0, 0.0, 0.0]])
-    direction = Memory(scale, balanced=True).direction(gradient)
-    np.testing.assert_allclose(direction.sum(axis=1), 0.0, atol=1e-15)
-    pull = direction[0] / scale[0] + gradient[0]
-    np.testing.assert_allclose(pull, pull[0])  # the multiplier of the condition

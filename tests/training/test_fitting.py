@@ -1,6 +1,5 @@
 """Training: by hand, where it begins, what it does when nothing can be gained, and what it would take."""
 
-import gc
 import weakref
 
 import numpy as np
@@ -62,15 +61,6 @@ def test_history_has_a_row_for_each_read_and_falls():
         few = trained(X, y, Softmax(), l2=0.5, tol=1e-6, max_passes=max_passes)
         assert not few.converged
         np.testing.assert_array_equal(few.history["objective"], objective[:max_passes])
-
-
-def test_memory_is_free_once_a_model_is_there():
-    gc.disable()  # which finds what refers to itself, at some time
-    try:
-        trained(*BY_HAND, Logistic(), l2=0.1)
-        assert known[-1]() is None
-    finally:
-        gc.enable()
 
 
 def test_where_no_feature_tells_anything_nothing_is_read():

@@ -12,7 +12,7 @@ from streamnb.passes.run import run
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
 from streamnb.training.objectives import Logistic, Softmax, SquaredHinge
-from streamnb.training.reading import ReadTask, own_class, power_above
+from streamnb.training.reading import ReadTask, power_above
 
 rng = np.random.default_rng(2)
 X = rng.normal(size=(90, 5)) * (rng.random((90, 5)) < 0.6)
@@ -71,27 +71,6 @@ def test_weights_that_no_cache_holds_give_the_same_bits_by_columns_and_by_rows()
     np.testing.assert_allclose(whole.gradient[:-1], x.T @ (w[:, None] * residual), atol=1e-12)
 
 
-def test_rows_that_several_models_share_give_the_same_bits_by_columns():
-    x = sp.random_array((200, 40), density=0.4, format="csr", rng=rng)
-    y, w = rng.integers(0, 9, 200), rng.random(200)
-    grid = power_above(np.append(np.abs(x).T @ w, 200.0) * 2.0)
-    a_task = ReadTask(Softmax(), RowOptions(), np.arange(9), rng.normal(size=(41, 9)), grid, 2.0**16)
-    (block,) = opened(x, y, w).blocks()
-    alone, shared = ([*a_task.batches(block, of_many)] for of_many in (False, True))
-    found = [a_task.partial(), a_task.partial()]
-    for sums, (rows,) in zip(found, (alone, shared), strict=True):
-        a_task.add_rows(sums, rows)
-    assert not alone[0].kept and shared[0].kept
-    for name, value in found[0].arrays().items():
-        assert np.array_equal(value, found[1].arrays()[name]), name
-
-
 def test_rows_of_another_width_are_refused():
     with pytest.raises(ValueError, match="4 features"):
         read(task(Softmax()), opened(X[:, :4], CODES))
-
-
-def test_numbers_of_classes_and_powers_above():
-    assert own_class(np.eye(3, dtype=np.uint8)).tolist() == [0, 1, 2]
-    assert own_class(np.array([[1], [0]], np.uint8)).tolist() == [1, 0]
-    assert power_above([0.75, 1.0, 3.0]).tolist() == [1.0, 2.0, 4.0]

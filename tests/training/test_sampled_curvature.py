@@ -48,26 +48,6 @@ def test_it_is_the_derivative_of_the_gradient(objective, form):
     np.testing.assert_allclose(model.times(step), (ahead - behind) / 2e-5, rtol=1e-5, atol=1e-6)
 
 
-def test_dividing_by_it_undoes_multiplying():
-    model, _ = curved(Logistic(), Y % 2)
-    point, step = RNG.normal(size=(2, 13, 1))
-    model.move_to(point)
-    product = model.times(step)
-    again = model.times(model.solve(product))
-    assert np.linalg.norm(again - product) < 0.2 * np.linalg.norm(product)
-    model.fit_damping(step, 2.0 * float((step * product).sum()))
-    assert model.damping == pytest.approx(2.0)
-    model.fit_damping(step, 1e9 * float((step * product).sum()))
-    assert model.damping == 4.0
-
-
-def test_rows_of_the_fold_have_no_curvature_but_the_diagonal():
-    none, _ = curved(Softmax(), Y, fold=np.ones(400, np.int64))
-    point, step = RNG.normal(size=(2, 13, 3))
-    none.move_to(point)
-    assert np.count_nonzero(none.times(step)[:-1] - PENALTIES.l2 * step[:-1]) == 0  # no row is left to take it from
-
-
 def test_digits_converge_in_a_third_of_the_reads():
     rows, labels = load_digits(return_X_y=True)
     model = snb.SoftmaxRegression(1.0, max_passes=20).fit(rows / 16.0, labels)
