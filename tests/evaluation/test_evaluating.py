@@ -107,11 +107,14 @@ def test_log_odds_are_exact_where_probabilities_are_the_softmax_of_scores():
         assert judged.roc_auc() != judged.roc_auc_margin()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_values_do_not_depend_on_what_holds_the_columns(kind, expected):
+MIXED = [("dask", "zarr"), ("zarr", "dask"), ("list", "dask"), ("dask", "pandas")]
+
+
+@pytest.mark.parametrize(("of_truth", "of_columns"), [*zip(KINDS, KINDS), *MIXED])
+def test_values_do_not_depend_on_what_holds_the_columns(of_truth, of_columns, expected):
     y_true, columns = problem()
-    columns = {name: KINDS[kind](values) for name, values in columns.items()}
-    np.testing.assert_array_equal(told(snb.evaluate(KINDS[kind](y_true), **columns)), expected)
+    columns = {name: KINDS[of_columns](values) for name, values in columns.items()}
+    np.testing.assert_array_equal(told(snb.evaluate(KINDS[of_truth](y_true), **columns)), expected)
 
 
 def test_columns_of_frames_are_matched_by_name():
@@ -169,15 +172,6 @@ def test_a_value_that_is_no_score_is_named_by_its_own_column():
         snb.evaluate([1, 2, 3], scores=[[0, 0, 1], [np.nan, 0, 1], [0, 0, 1]], classes=[3, 1, 2])
 
 
-@pytest.mark.parametrize(
-    "of_truth, of_columns", [("dask", "zarr"), ("zarr", "dask"), ("list", "dask"), ("dask", "pandas")]
-)
-def test_kinds_mix(of_truth, of_columns, expected):
-    y_true, columns = problem()
-    columns = {name: KINDS[of_columns](values) for name, values in columns.items()}
-    np.testing.assert_array_equal(told(snb.evaluate(KINDS[of_truth](y_true), **columns)), expected)
-
-
 def test_labels_may_be_an_anndata_categorical(expected):
     y_true, columns = problem()
     group = zarr.create_group(zarr.storage.MemoryStore(), attributes={"encoding-type": "categorical"})
@@ -194,19 +188,6 @@ def test_wide_rows_are_read_in_several_blocks(kind):
     e = snb.evaluate(KINDS[kind](y_true), KINDS[kind](y_pred))
     assert e.n_rows == 120
     assert e.hamming_loss() == pytest.approx(sk.hamming_loss(y_true, y_pred))
-
-
-@pytest.mark.parametrize("form", ["one column", "two columns"])
-def test_two_classes_take_scores_of_the_second(form):
-    rng = np.random.default_rng(0)
-    y, p = rng.random(50) < 0.5, rng.random(50)
-    proba = p if form == "one column" else np.column_stack([1 - p, p])
-    e = snb.evaluate(y, y, proba=proba)
-    assert e.classes.tolist() == [False, True]
-    assert e.roc_auc() == pytest.approx(sk.roc_auc_score(y, p))
-    assert e.log_loss() == pytest.approx(sk.log_loss(y, p))
-    assert e.brier() == pytest.approx(sk.brier_score_loss(y, p))
-    assert snb.evaluate(y, scores=np.log(p / (1 - p))).roc_auc() == pytest.approx(sk.roc_auc_score(y, p))
 
 
 # ---- several labels a row --------------------------------------------------------------------------------------------

@@ -258,18 +258,6 @@ def test_given_axes_are_drawn_on_and_plot_draws_again(drawn, number):
 
 
 @pytest.mark.parametrize(
-    "taus", [[0.0, 1.0, 10.0], [0.0, 3.0], [0.0, 5.0, 6.0, 7.0], [0.0, 1e-7, 1.0, 1e9], [2.0, 3.0]]
-)
-def test_tau_zero_has_a_place_on_the_log_axis(stats, taus):
-    display = snb.RegularizationPathDisplay.from_path(snb.solve(stats, "poisson", snb.L1(taus)), 3)
-    ax = display.ax_
-    at = ax.transAxes.inverted().transform(ax.transData.transform([(tau, 0.0) for tau in taus]))[:, 0]
-    assert 0.0 < at[0] < 0.2 and 0.8 < at[-1] < 1.0 and (np.diff(at) > 0.01).all()
-    ticks = [tick for tick in ax.get_xticks() if ax.get_xlim()[0] <= tick <= ax.get_xlim()[1]]
-    assert (0.0 in ticks) == (taus[0] == 0.0) and 2 <= len(ticks) <= 12
-
-
-@pytest.mark.parametrize(
     ("wrong", "message"),
     [
         (lambda m: snb.RegularizationPathDisplay.from_estimator(m), r"class_=None .* should be one of 0, 1, 2"),

@@ -185,14 +185,6 @@ def test_tables_are_printed_and_returned(capsys):
     assert capsys.readouterr().out == f"{table}\n"
     compare(X, y)
     assert capsys.readouterr().out == ""
-    for f, text in enumerate(str(table).split("\n\n")[1::2]):
-        head, *lines = text.splitlines()
-        assert head.split() == ["plain", "l1"]
-        assert len({len(line) for line in lines}) == 1  # aligned
-        for row, (line, label) in enumerate(zip(lines, ["0", "1", "2", "3", "overall"], strict=True)):
-            assert line.split()[0] == label
-            cells = [(float(s), int(n)) for s, n in re.findall(r"([\d.]+) +\((\d+)\)", line)]
-            assert cells == [(round(table.scores[f, p, row], 4), table.n_features[f, p, row]) for p in range(2)]
 
 
 # ---- two scans -------------------------------------------------------------------------------------------------------
