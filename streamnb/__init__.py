@@ -59,7 +59,7 @@ _HOMES = {
     "Separable": "problem.penalties",
     "Custom": "problem.penalties",
     "UNLABELLED": "problem.sides",
-    "solve": "solving.solving",
+    "solve": "solving.weight_paths",
     "fold_likelihood": "selection.fold_likelihood",
     "tau_for": "solving.l1_grid",
     "rank_features": "selection.features",

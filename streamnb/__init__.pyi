@@ -134,8 +134,8 @@ from streamnb.selection.wrappers import IncrementalSelection as IncrementalSelec
 from streamnb.sharing.schema import Schema as Schema
 from streamnb.sharing.schema import schema as schema
 from streamnb.solving.l1_grid import tau_for as tau_for
-from streamnb.solving.solving import solve as solve
 from streamnb.solving.weight_paths import WeightPath as WeightPath
+from streamnb.solving.weight_paths import solve as solve
 from streamnb.stats.class_stats import ClassStats as ClassStats
 
 __version__: str

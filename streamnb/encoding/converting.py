@@ -13,7 +13,8 @@ from streamnb.core import row_checks
 from streamnb.core.arguments import PerRow, Rows
 from streamnb.encoding.opening import opened
 from streamnb.passes import stopping
-from streamnb.passes.dask_workers import client_for, in_order, reachable
+from streamnb.passes.contract import client_for
+from streamnb.passes.dask_workers import in_order, reachable
 from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source
 from streamnb.rows.writing import write_csr

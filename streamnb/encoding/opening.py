@@ -14,9 +14,8 @@ from streamnb.encoding.table import feature_names, table
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.text import text
 from streamnb.rows import opening
-from streamnb.rows.boundary import is_dask
-from streamnb.rows.documents import holds_text_files
-from streamnb.rows.files import is_svmlight
+from streamnb.rows.boundary import holds_texts, is_dask
+from streamnb.rows.files import holds_text_files, is_svmlight
 from streamnb.rows.in_svmlight import SvmlightFile, SvmlightSource, svmlight
 from streamnb.rows.labels import TARGETS, Labelled
 from streamnb.rows.source import Source
@@ -33,7 +32,6 @@ from streamnb.rows.table_opening import (
     tabular,
 )
 from streamnb.rows.tables import ArrowTable, Fields, NumberSource, Tables, shown_names
-from streamnb.rows.texts import holds_texts
 
 Look = Callable[[Any], None]
 
@@ -93,7 +91,8 @@ def opened(
     Numbers of a table that has no other columns stay as they are; `numbers` says which, as in `is_matrix`. Groups and
     folds `beside` that are names of columns of the table are no features.
     """
-    check_layer(X, layer)
+    if layer is not None:
+        check_layer(X, layer)
     X = tabular(as_table(X, isinstance(y, str)))
     texts = holds_raw_texts(X) and not (isinstance(y, str) and is_table(X))  # URLs of tables, whose column y names
     if texts and labelled == TARGETS:
@@ -110,10 +109,10 @@ def opened(
     return rows
 
 
-def check_layer(X: Any, layer: str | None) -> None:
+def check_layer(X: Any, layer: str) -> None:
     """Refuse `layer` if X cannot have layers."""
     opening.check_layer(X, layer)
-    if layer is not None and is_raw(X):
+    if is_raw(X):
         raise ValueError(f"layer={layer!r} goes with AnnData, its files and stores, and X holds texts or a table")
 
 

@@ -21,11 +21,12 @@ from streamnb.core.threads import check_n_threads, n_cores
 from streamnb.encoding.encoding import Encoding
 from streamnb.kernels import kmers
 from streamnb.kernels.ngrams import DIGIT
+from streamnb.rows.boundary import holds_texts
 from streamnb.rows.files import compression_of, content_of, files_at, holds_numbers
 from streamnb.rows.labels import Numbered, open_columns
 from streamnb.rows.line_files import SequenceFiles, header_of
 from streamnb.rows.source import EncodedRows
-from streamnb.rows.texts import Texts, TextsInMemory, TextSource, holds_texts
+from streamnb.rows.texts import Texts, TextsInMemory, TextSource
 
 HEADER = "header"
 TITLES = "feature id", "feature-id", "featureid", "id", "identifier", "seqid", "sequence id"  # of a first column

@@ -22,6 +22,7 @@ from streamnb.encoding.learning import OfCopies
 from streamnb.encoding.ngrams import KINDS, NGrams, TokenCounts, TokenScan, check_n_features, named, names_of_hashed
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
+from streamnb.rows.boundary import columns_in, holds_texts
 from streamnb.rows.documents import TextFolders, WarcFiles
 from streamnb.rows.files import (
     IPC,
@@ -37,7 +38,7 @@ from streamnb.rows.labels import open_columns
 from streamnb.rows.line_files import TextFiles
 from streamnb.rows.table_opening import format_of, open_tables
 from streamnb.rows.tables import Fields, check_has
-from streamnb.rows.texts import TextsInMemory, TextSource, column_of, columns_in, holds_texts
+from streamnb.rows.texts import TextsInMemory, TextSource, column_of
 
 
 def text(

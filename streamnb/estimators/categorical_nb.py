@@ -469,7 +469,8 @@ class CategoricalNB(DiscreteNB):
         totals = self.class_count_[:, None] + self._alpha * self.n_categories_
         return logs(counts + self._alpha) - np.repeat(np.log(np.where(totals > 0, totals, 1.0)), sizes, axis=1)
 
-    def _solved(self) -> CategoryModel:
+    @learned
+    def _model(self) -> CategoryModel:
         slots = self._weighted.slots(self.n_categories_)
         sizes = slots.sizes
         self._check_fits(int(sizes.sum()))

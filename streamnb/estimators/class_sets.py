@@ -134,7 +134,8 @@ class HierarchyNB(LinearNB):
         """All labels, (L,)."""
         return self._nested[0]
 
-    def _solved(self) -> LinearModel:
+    @learned
+    def _model(self) -> LinearModel:
         labels, follows = self._now("_nested")
         model = model_of_sets(self, follows[:, np.searchsorted(labels, self.classes_)], labels)
         return replace(model, classes_=labels, scheme=Nested(follows))
@@ -245,7 +246,8 @@ class OutputCodeNB(LinearNB):
         if self.code is not None:
             check_code(self.code, len(self.classes_))
 
-    def _solved(self) -> LinearModel:
+    @learned
+    def _model(self) -> LinearModel:
         words, stats = self._now("code_"), self._weighted
         bits = model_of_sets(self, words.T)
         known = np.isfinite(bits.intercept_)  # other bits are the same for all classes that have rows

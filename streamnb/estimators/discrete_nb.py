@@ -173,7 +173,8 @@ class MultinomialNB(DiscreteNB):
         """Log probability of each feature by class, (K, n_features)."""
         return _log_shares(self.feature_count_ + self._alpha)
 
-    def _solved(self) -> LinearModel:
+    @learned
+    def _model(self) -> LinearModel:
         return self._linear(self.feature_log_prob_, self.class_log_prior_)
 
 
@@ -239,7 +240,8 @@ class ComplementNB(DiscreteNB):
         total = log_shares.sum(axis=1, keepdims=True)
         return log_shares / np.where(total == 0, 1.0, total)
 
-    def _solved(self) -> LinearModel:
+    @learned
+    def _model(self) -> LinearModel:
         alone = len(self.classes_) == 1
         absent = (self.stats_.rows > 0) & (self.class_count_ == 0.0)  # but classes to come are as in scikit-learn
         even = np.where(absent, -np.inf, 0.0)
@@ -316,7 +318,8 @@ class BernoulliNB(DiscreteNB):
         smoothed = counts + self._alpha, self.class_count_[:, None] + 2.0 * self._alpha
         return logs(smoothed[0]) - np.log(np.where(smoothed[1] > 0, smoothed[1], 1.0))
 
-    def _solved(self) -> LinearModel:
+    @learned
+    def _model(self) -> LinearModel:
         absence = self._log_share(np.maximum(self.class_count_[:, None] - self.feature_count_, 0.0))
         zeros = sums_of_logs(absence)
         options = {} if self.binarize is None else {"options": self.stats_.options, "moments": {"above": None}}
@@ -366,7 +369,8 @@ class PoissonNB(DiscreteNB):
         pseudo_rows = weight[:, None] + self._alpha
         return (sums + self._alpha * (sums.sum(axis=0) / weight.sum())) / np.where(pseudo_rows > 0, pseudo_rows, 1.0)
 
-    def _solved(self) -> LinearModel:
+    @learned
+    def _model(self) -> LinearModel:
         rate = self.rate_
         weights = np.where(self.feature_count_.any(axis=0), logs(rate), 0.0)
         return self._linear(weights, self.class_log_prior_ - rate.sum(axis=1))

@@ -177,7 +177,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=2)
         return arguments.check_priors(given / given.sum(), self.classes_, given)
 
-    def _solved(self) -> LinearModel:
+    @learned
+    def _model(self) -> LinearModel:
         coef, intercept = self._parts["coef"], self._parts["intercept"]
         if len(self.classes_) == 2:
             coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
@@ -364,7 +365,8 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
             axes.append((values, vectors[:, ::-1]))
         return axes
 
-    def _solved(self) -> LinearModel:
+    @learned
+    def _model(self) -> LinearModel:
         roots = np.stack([vectors / np.sqrt(np.where(values > 0.0, values, 1.0)) for values, vectors in self._axes])
         log_dets = np.array([np.log(np.where(values > 0.0, values, 1.0)).sum() for values, _ in self._axes])
         offsets = np.where(self.class_count_ > 0.0, logs(self._now("priors_")), -np.inf) - log_dets / 2.0

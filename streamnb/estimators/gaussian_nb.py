@@ -138,7 +138,8 @@ class GaussianNB(IncrementalClassifier):
     def _variance(self) -> np.ndarray:
         return self._within + self.epsilon_
 
-    def _solved(self) -> LinearModel:
+    @learned
+    def _model(self) -> LinearModel:
         return QuadraticModel.of(
             self._mean,
             self._variance,

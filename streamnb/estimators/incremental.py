@@ -49,7 +49,8 @@ class IncrementalClassifier(Classifier):
         """The scan that accumulates the statistics."""
         raise NotImplementedError
 
-    def _solved(self) -> LinearModel:
+    @learned
+    def _model(self) -> LinearModel:
         """The model that follows from the statistics."""
         raise NotImplementedError
 
@@ -73,10 +74,6 @@ class IncrementalClassifier(Classifier):
     _scan = scan_fits.scan
     _keep = scan_fits.keep
     _now = scan_fits.now
-
-    @learned
-    def _model(self) -> LinearModel:
-        return self._solved()
 
     @learned
     def _weighted(self) -> Any:

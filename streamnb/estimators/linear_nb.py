@@ -30,7 +30,7 @@ from streamnb.rows.preparing import NONE, ColumnMap, RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan
-from streamnb.solving.solving import solve
+from streamnb.solving.weight_paths import solve
 from streamnb.solving.weight_problem import check_feature_weight
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.second_moments import Products
@@ -187,7 +187,9 @@ class LinearNB(IncrementalClassifier):
 
     def _scan(self, rows: Any, classes: Any, first: bool, options: RunOptions, *more: Any) -> Any:
         if first:
-            rows = options.kept(rows) if as_family(self.family).map_names else rows
+            self._columns = None
+        if first and as_family(self.family).map_names:
+            rows = options.kept(rows)
             (steps,) = self._maps(rows, options, None).values()
             self._columns = cast(ColumnMap | None, steps.whole)
         return super()._scan(rows, classes, first, options, *more)
@@ -265,7 +267,8 @@ class LinearNB(IncrementalClassifier):
         options["smoothing"] = self._now("smoothing_")
         return solve(stats, self._chosen_family(), self._penalty(), **options)[0]
 
-    def _solved(self) -> LinearModel:
+    @learned
+    def _model(self) -> LinearModel:
         model, rule = self._solve(self._weighted), self._decision_rule()
         if rule is None:
             return model
@@ -331,8 +334,7 @@ class LinearNB(IncrementalClassifier):
         return {**self.get_params(), "penalty": self._penalty()}
 
     def _finish(self) -> None:
-        super()._finish()
-        self._now("_used_params")
+        self._now("_model"), self._now("_used_params")
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 

@@ -23,8 +23,7 @@ from streamnb.models.linear import LinearModel
 from streamnb.passes.contract import Report, RunOptions
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
-from streamnb.problem.penalties import L1, Penalty
-from streamnb.problem.points import at_point
+from streamnb.problem.penalties import L1, Penalty, at_point
 from streamnb.problem.schemes import as_scheme
 from streamnb.rows.preparing import RowOptions, map_name
 from streamnb.rows.splits import Folding

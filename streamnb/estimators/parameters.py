@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,22 +17,17 @@ Check = Callable[[str, Any], Any]  # raises unless a parameter, given its name a
 
 def one_of(*allowed: Any) -> Check:
     """Any of these values."""
-    return lambda name, value: arguments.one_of(name, value, allowed)
+    return partial(arguments.one_of, allowed=allowed)
 
 
 def integer_from(minimum: int) -> Check:
     """A whole number of at least `minimum`."""
-    return lambda name, value: arguments.positive_integer(name, value, minimum)
+    return partial(arguments.positive_integer, minimum=minimum)
 
 
 def number_above_0(why: str) -> Check:
     """A finite number above 0; `why` says what 0 would do."""
-    return lambda name, value: arguments.number_above_0(name, value, why)
-
-
-def number_from_0(name: str, value: Any) -> float:
-    """A finite number of at least 0."""
-    return arguments.finite_number(name, value, minimum=0.0)
+    return partial(arguments.number_above_0, why=why)
 
 
 def optional(check: Check) -> Check:
@@ -40,6 +36,7 @@ def optional(check: Check) -> Check:
 
 
 boolean = one_of(False, True)
+number_from_0: Check = partial(arguments.finite_number, minimum=0.0)
 
 
 def check_each(estimator: Any, checks: Mapping[str, Check]) -> None:

@@ -254,10 +254,13 @@ def opened_to_fit(
 ) -> Source:
     """Open the rows, learn their step, remember it, and apply it."""
     rows, request, options = opened_as_given(self, given, layer, beside), self._step_request(), options or RunOptions()
-    rows = options.kept(rows) if request.reads else rows
     check_width(rows, ARRAYS_OF_SCAN, options)
-    remember_step(self, request.learned(rows, options, names_of(self)))
-    return prepared(self._preparation.step, rows)
+    step = None
+    if request.reads:
+        rows = options.kept(rows)
+        step = request.learned(rows, options, names_of(self))
+    remember_step(self, step)
+    return prepared(step, rows)
 
 
 def steps_of_folds(self: Any, rows: Source, options: RunOptions, folding: Folding | None) -> StepsOfFolds:

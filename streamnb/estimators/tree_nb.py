@@ -284,7 +284,8 @@ class TreeNB(IncrementalClassifier):
         """N0, pseudo-rows for each level of a parent."""
         return self._counts.strength(self.strength)
 
-    def _solved(self) -> TreeModel:
+    @learned
+    def _model(self) -> TreeModel:
         shares = self.class_count_ / self.class_count_.sum()
         priors = arguments.check_priors(self.priors, self.classes_, shares)
         log_priors = np.where(self.class_count_ > 0.0, logs(priors), -np.inf)

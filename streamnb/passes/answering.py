@@ -10,10 +10,10 @@ import numpy as np
 from streamnb.core import arguments, row_checks
 from streamnb.core.threads import in_order
 from streamnb.passes import stopping
-from streamnb.passes.contract import RunOptions
+from streamnb.passes.contract import RunOptions, client_for
 from streamnb.passes.contract import bar as bar_of
 from streamnb.passes.dask_blocks import map_rows
-from streamnb.passes.dask_workers import Tasks, check_task_sendable, client_for, of_segments, reachable
+from streamnb.passes.dask_workers import Tasks, check_task_sendable, of_segments, reachable
 from streamnb.rows.boundary import checked
 from streamnb.rows.source import Source
 

@@ -286,3 +286,40 @@ class RunOptions:
     def threads(self) -> int:
         """Number of threads in this process."""
         return check_n_threads(self.n_threads)
+
+
+def client_for(client: Any) -> Any:
+    """The given client, else the active one; None where there is none, and within a task of a cluster."""
+    if client is not None:
+        return _checked(client)
+    if "distributed" not in sys.modules:
+        return None
+    from dask.base import get_scheduler
+    from distributed import Client, get_worker
+
+    try:
+        get_worker()
+    except ValueError:
+        active = getattr(get_scheduler(), "__self__", None)
+        return active if isinstance(active, Client) else None
+    return None
+
+
+def _checked(client: Any) -> Any:
+    from distributed import Client
+
+    if getattr(client, "asynchronous", False):
+        raise ValueError("client is asynchronous; pass one that was made without asynchronous=True")
+    if hasattr(client, "get_client"):
+        try:
+            client = client.get_client()  # of a cluster; where it is new, it becomes the active client
+        except RuntimeError as error:
+            raise ValueError(f"client is a cluster that gives no client ({error}); give one that runs") from error
+    if not isinstance(client, Client):
+        raise TypeError(
+            f"client is of type {type(client).__name__}; it should be a dask.distributed.Client, "
+            "such as Client(cluster) or Client('tcp://scheduler:8786'), or a cluster such as LocalCluster()"
+        )
+    if client.status != "running":
+        raise ValueError(f"client is {client.status}; give one that is connected to its scheduler")
+    return client

@@ -1,6 +1,5 @@
 """One pass on the workers of a Dask cluster: a bounded number of tasks in flight, merged in a tree."""
 
-import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
@@ -164,23 +163,6 @@ def notes_of(part: Source, rows: Range) -> list[Note]:
 # ---- which cluster ---------------------------------------------------------------------------------------------------
 
 
-def client_for(client: Any) -> Any:
-    """The given client, else the active one; None where there is none, and within a task of a cluster."""
-    if client is not None:
-        return _checked(client)
-    if "distributed" not in sys.modules:
-        return None
-    from dask.base import get_scheduler
-    from distributed import Client, get_worker
-
-    try:
-        get_worker()
-    except ValueError:
-        active = getattr(get_scheduler(), "__self__", None)
-        return active if isinstance(active, Client) else None
-    return None
-
-
 @contextmanager
 def connected(address: str | None) -> Iterator[Any]:
     """Connect to the scheduler at an address and yield its client, which is active meanwhile; None for None."""
@@ -191,26 +173,6 @@ def connected(address: str | None) -> Iterator[Any]:
 
     with Client(address, timeout=CONNECTING) as client:
         yield client
-
-
-def _checked(client: Any) -> Any:
-    from distributed import Client
-
-    if getattr(client, "asynchronous", False):
-        raise ValueError("client is asynchronous; pass one that was made without asynchronous=True")
-    if hasattr(client, "get_client"):
-        try:
-            client = client.get_client()  # of a cluster; where it is new, it becomes the active client
-        except RuntimeError as error:
-            raise ValueError(f"client is a cluster that gives no client ({error}); give one that runs") from error
-    if not isinstance(client, Client):
-        raise TypeError(
-            f"client is of type {type(client).__name__}; it should be a dask.distributed.Client, "
-            "such as Client(cluster) or Client('tcp://scheduler:8786'), or a cluster such as LocalCluster()"
-        )
-    if client.status != "running":
-        raise ValueError(f"client is {client.status}; give one that is connected to its scheduler")
-    return client
 
 
 def reachable(source: Source) -> bool:

@@ -14,10 +14,10 @@ from typing import Any
 
 from streamnb.passes import stopping
 from streamnb.passes.checkpoint import Checkpoint, Range
-from streamnb.passes.contract import PassTask, Report, RunOptions
+from streamnb.passes.contract import PassTask, Report, RunOptions, client_for
 from streamnb.passes.contract import bar as bar_of
 from streamnb.passes.dask_blocks import on_dask_blocks
-from streamnb.passes.dask_workers import check_task_sendable, client_for, on_workers, reachable
+from streamnb.passes.dask_workers import check_task_sendable, on_workers, reachable
 from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source, in_tiles
 from streamnb.rows.zarr_reading import Clock, timed
@@ -136,32 +136,25 @@ class Team:
 
     def _work(self, partial: Any, clock: Clock) -> list[Any]:
         """Add blocks until none is left or the partial result has grown too large; [] if there was no block."""
-        n_added = 0
-        while self._add_next(partial, clock):
-            n_added += 1
-            if self._leaves(partial):
+        n_added, leaves = 0, False
+        while not leaves:
+            self._idle.release()
+            block = self._blocks.get()
+            if block is None:
                 break
+            n_added += 1
+            try:
+                if self._error is None:
+                    with clock:
+                        self._task.add(partial, block)
+            except BaseException as error:
+                self._error = error
+            del block  # so that its memory is free while the next is awaited
+            with self._lock:
+                leaves = len(self._members) > 1 and self._largest() * len(self._members) > self._most_bytes
+                if leaves:
+                    self._members = [member for member in self._members if member is not partial]
         return [partial.finish()] if n_added and self._error is None else []
-
-    def _add_next(self, partial: Any, clock: Clock) -> bool:
-        self._idle.release()
-        block = self._blocks.get()  # local, so that its memory is free while the next is awaited
-        if block is None:
-            return False
-        try:
-            if self._error is None:
-                with clock:
-                    self._task.add(partial, block)
-        except BaseException as error:
-            self._error = error
-        return True
-
-    def _leaves(self, partial: Any) -> bool:
-        with self._lock:
-            leaves = len(self._members) > 1 and self._largest() * len(self._members) > self._most_bytes
-            if leaves:
-                self._members = [member for member in self._members if member is not partial]
-            return leaves
 
 
 def run(task: PassTask, rows: Source, options: RunOptions) -> tuple[Any, Report]:

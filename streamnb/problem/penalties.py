@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
+from functools import reduce
 from itertools import count
+from operator import add
 from typing import Any, ClassVar
 
 import numpy as np
@@ -460,6 +462,16 @@ def _grid(tau: Any) -> np.ndarray:
     if tau is None:
         raise TypeError("tau=None should be a number or a grid of numbers: only L1 takes its grid from the data")
     return arguments.tau_grid("tau", tau)
+
+
+def at_point(penalty: Penalty, point: dict[str, float]) -> Penalty:
+    """The penalty with the taus of one point of its grid."""
+    return reduce(add, (part.with_taus([point[part.kind]]) for part in penalty.parts))
+
+
+def pull_at(penalty: Penalty | None, point: dict[str, float]) -> Pull:
+    """The pull of a penalty at a point of its grid."""
+    return reduce(add, (part.pull(point[part.kind]) for part in (penalty.parts if penalty else ())), Pull())
 
 
 def slowest_first(kinds: Iterable[str]) -> list[str]:

@@ -4,12 +4,10 @@ A covariance is shrunk to M = (1 - a) own + a pooled, then to (1 - g) M + g (tr 
 """
 
 import numbers
-from functools import reduce
-from operator import add
 from typing import Any
 
 from streamnb.core import arguments, persistence
-from streamnb.problem.penalties import Penalty, Pull, TopK
+from streamnb.problem.penalties import TopK
 from streamnb.rows.preparing import MAPS, NONE
 
 COVARIANCES = ("diagonal", "own", "pooled", "full")
@@ -96,16 +94,6 @@ def as_maps(given: Any, covariance: str) -> str | tuple[str, ...] | None:
             "'quantile_normal'"
         )
     return found
-
-
-def at_point(penalty: Penalty, point: dict[str, float]) -> Penalty:
-    """The penalty with the taus of one point of its grid."""
-    return reduce(add, (part.with_taus([point[part.kind]]) for part in penalty.parts))
-
-
-def pull_at(penalty: Penalty | None, point: dict[str, float]) -> Pull:
-    """The pull of a penalty at a point of its grid."""
-    return reduce(add, (part.pull(point[part.kind]) for part in (penalty.parts if penalty else ())), Pull())
 
 
 def loaded_point(point: dict[str, Any]) -> dict[str, Any]:

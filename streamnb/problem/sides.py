@@ -132,10 +132,9 @@ def against_rest(data: ClassSums, pseudo: Pseudo, classes: Any) -> Sides:
 def class_against_class(data: ClassSums, pseudo: Pseudo, positive: np.ndarray, negative: np.ndarray) -> Sides:
     """Classes against other classes, each smoothed by itself."""
     alive = (data.seen[positive] & data.seen[negative])[:, None]
-    (s_pos, n_pos), (s_neg, n_neg) = (
-        pseudo.of(classes).smoothed(data.sums(classes), data.counts[classes, None]) for classes in (positive, negative)
-    )
-    return Sides(s_pos, n_pos, s_neg, n_neg, alive, False)
+    own = pseudo.of(positive).smoothed(data.sums(positive), data.counts[positive, None])
+    others = pseudo.of(negative).smoothed(data.sums(negative), data.counts[negative, None])
+    return Sides(*own, *others, alive, False)
 
 
 def from_heaviest(data: ClassSums, pseudo: Pseudo, classes: Any, sums: np.ndarray, n_positive: np.ndarray) -> Any:

@@ -3,6 +3,7 @@
 import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -161,6 +162,22 @@ def is_stream(X: Any) -> bool:
     """Whether X is a callable or an iterator of chunks."""
     rows = ("__array__", "__len__", "shape")  # attributes of objects that hold rows themselves
     return callable(X) or (isinstance(X, Iterable) and not any(hasattr(X, name) for name in rows))
+
+
+def holds_texts(X: Any) -> bool:
+    """Whether X holds strings in memory: a list, an array, or a column of pandas, Polars or Arrow."""
+    if made_by(X, "pyarrow"):
+        return "string" in str(getattr(X, "type", ""))
+    column = isinstance(X, np.ndarray) or made_by(X, "pandas") or made_by(X, "polars")
+    if not isinstance(X, list | tuple) and not (column and len(getattr(X, "shape", ())) == 1):
+        return False
+    return any(isinstance(one, str | bytes) for one in islice(X, 100))  # reading names the rows that are not
+
+
+def columns_in(X: Any) -> list[Any] | None:
+    """The column names of a table; None if X is not a table."""
+    names = getattr(X, "column_names", None) or getattr(X, "columns", None)
+    return None if names is None else list(names)
 
 
 def check_not_delayed(**given: Any) -> None:

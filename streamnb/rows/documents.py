@@ -1,6 +1,5 @@
 """Documents as rows: the records of WARC and WET files, and whole files of text, also in a folder for each class."""
 
-import os
 import re
 import zlib
 from bisect import bisect_right
@@ -9,7 +8,6 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from glob import has_magic
 from itertools import accumulate
 from operator import attrgetter, sub
 from pathlib import Path
@@ -23,20 +21,17 @@ from streamnb.rows.files import (
     BOM,
     DAMAGED,
     HEAD,
-    TEXT_PACKED,
     by_magic,
     compression_of,
     compression_of_text,
     content_of,
     damaged,
-    files_below,
     listed_at,
     of_each,
     opened_file,
     pyarrow_for,
     read_ahead,
     with_sizes,
-    without_query,
 )
 from streamnb.rows.records import RowsAlone, StoredColumns, of_columns
 from streamnb.rows.source import Job, RawRows
@@ -303,20 +298,6 @@ def _encoding_of(page: bytes, content_type: bytes) -> str:
 
 
 # ---- folders of texts ------------------------------------------------------------------------------------------------
-
-
-def holds_text_files(X: Any) -> bool:
-    """Whether X is a path of plain text files by name: ".txt", compressed or not, a pattern or folders of them."""
-    if not isinstance(X, str | os.PathLike):
-        return False
-    path = Path(X)
-    if is_url(X):
-        path = Path(without_query(next(iter(files_below(os.fspath(X))), os.fspath(X))))
-    elif path.is_dir():
-        path = next((file for file in (*path.glob("*"), *path.glob("*/*")) if file.is_file()), path)
-    elif not path.is_file() and not has_magic(str(X)):
-        return False
-    return path.name.removesuffix(path.suffix if path.suffix in TEXT_PACKED else "").endswith(".txt")
 
 
 class TextFolders(RawRows):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from glob import glob, has_magic
 from io import BufferedReader
+from pathlib import Path
 from typing import Any, TypeVar
 
 from streamnb.core import stored_files
@@ -130,6 +131,20 @@ def files_below(url: str) -> list[str]:
     """The files of a folder at a URL; none if its name has an ending, or it holds numbers."""
     has_ending = "." in url.rpartition("/")[2]
     return files_at(url) if not has_ending and is_folder(url) and not holds_numbers(url) else []
+
+
+def holds_text_files(X: Any) -> bool:
+    """Whether X is a path of plain text files by name: ".txt", compressed or not, a pattern or folders of them."""
+    if not isinstance(X, str | os.PathLike):
+        return False
+    path = Path(X)
+    if is_url(X):
+        path = Path(without_query(next(iter(files_below(os.fspath(X))), os.fspath(X))))
+    elif path.is_dir():
+        path = next((file for file in (*path.glob("*"), *path.glob("*/*")) if file.is_file()), path)
+    elif not path.is_file() and not has_magic(str(X)):
+        return False
+    return path.name.removesuffix(path.suffix if path.suffix in TEXT_PACKED else "").endswith(".txt")
 
 
 def stored(path: Any) -> StoredFile:

@@ -23,13 +23,6 @@ RAW = "raw"
 HDF5_BYTES = 1 << 18  # of a request to an object store: structures are read from many places
 
 
-def is_anndata(X: Any) -> bool:
-    """Whether X is an AnnData object or Zarr root, or the path of an HDF5 file, which must then be AnnData."""
-    if isinstance(X, zarr.Group):
-        return X.attrs.get("encoding-type") == "anndata"
-    return (made_by(X, "anndata") and hasattr(X, "obs")) or is_hdf5(X)
-
-
 def rows_of(X: Any, layer: str | None) -> tuple[Any, Any, Any]:
     """The matrix, the holder of the columns of `obs`, and an empty frame with the feature names."""
     if isinstance(X, zarr.Group):

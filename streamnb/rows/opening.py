@@ -12,16 +12,15 @@ from zarr.abc.store import Store
 from streamnb.core import messages, row_checks
 from streamnb.core.csr import as_csr
 from streamnb.core.messages import DataError
-from streamnb.rows.boundary import as_matrix, check_not_delayed, is_dask, is_stream, made_by
-from streamnb.rows.files import is_svmlight, pyarrow_for, unlike_zarr
-from streamnb.rows.in_anndata import HDF5Matrix, HDF5Source, genes_by_name, is_anndata, named_frame, rows_of
+from streamnb.rows.boundary import as_matrix, check_not_delayed, columns_in, is_dask, is_stream, made_by
+from streamnb.rows.files import is_hdf5, is_svmlight, pyarrow_for, unlike_zarr
+from streamnb.rows.in_anndata import HDF5Matrix, HDF5Source, genes_by_name, named_frame, rows_of
 from streamnb.rows.in_arrays import ArraySource, DaskSource, StreamSource, ZarrCSRSource, ZarrSource
 from streamnb.rows.in_svmlight import SvmlightFile, SvmlightSource
 from streamnb.rows.labels import TARGETS, Labelled, open_columns, whole, y_check
 from streamnb.rows.source import PreparedSource, Source
 from streamnb.rows.table_opening import as_table
 from streamnb.rows.tables import check_names
-from streamnb.rows.texts import columns_in
 from streamnb.rows.zarr_reading import FEATURE_NAMES, check_filled, check_layout, member_of, open_csr, with_retries
 
 # ---- what X is -------------------------------------------------------------------------------------------------------
@@ -67,6 +66,13 @@ def _with_column(X: Any, column: Any, argument: str) -> tuple[Any, Any]:
     return X.drop(columns=[column]), X[column]
 
 
+def is_anndata(X: Any) -> bool:
+    """Whether X is an AnnData object or Zarr root, or the path of an HDF5 file, which must then be AnnData."""
+    if isinstance(X, zarr.Group):
+        return X.attrs.get("encoding-type") == "anndata"
+    return (made_by(X, "anndata") and hasattr(X, "obs")) or is_hdf5(X)
+
+
 def resolve(X: Any, layer: str | None = None) -> tuple[Any, Any, Any]:
     """Open paths; return the holder of the rows, of the columns that `y` may name, and of the feature names."""
     if is_svmlight(X):
@@ -89,9 +95,9 @@ def _group_around(path: Any) -> Any:
         return None
 
 
-def check_layer(X: Any, layer: str | None) -> None:
+def check_layer(X: Any, layer: str) -> None:
     """Refuse `layer` if X cannot have layers."""
-    if layer is not None and not (is_anndata(X) or isinstance(X, (str, os.PathLike, Store))):
+    if not (is_anndata(X) or isinstance(X, (str, os.PathLike, Store))):
         raise ValueError(
             f"layer={layer!r} goes with AnnData, its files and stores, and X is of type {type(X).__name__}"
         )

@@ -4,13 +4,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from streamnb.core.messages import DataError, listed
-from streamnb.rows.boundary import made_by
+from streamnb.rows.boundary import columns_in, made_by
 from streamnb.rows.source import Job, RawRows, RawSource
 
 PIECE_BYTES = 1 << 20  # of text in a block; its features take a few times as much
@@ -99,22 +98,6 @@ def of_arrow(column: Any, first_row: int, where: str = "X", none: str | None = N
     bounds = bounds[column.offset : column.offset + len(column) + 1].astype(np.int64)
     buffer = np.empty(0, np.uint8) if characters is None else np.frombuffer(characters, np.uint8)
     return Texts(buffer, bounds[:-1], bounds[1:], where=where)
-
-
-def holds_texts(X: Any) -> bool:
-    """Whether X holds strings in memory: a list, an array, or a column of pandas, Polars or Arrow."""
-    if made_by(X, "pyarrow"):
-        return "string" in str(getattr(X, "type", ""))
-    column = isinstance(X, np.ndarray) or made_by(X, "pandas") or made_by(X, "polars")
-    if not isinstance(X, list | tuple) and not (column and len(getattr(X, "shape", ())) == 1):
-        return False
-    return any(isinstance(one, str | bytes) for one in islice(X, 100))  # reading names the rows that are not
-
-
-def columns_in(X: Any) -> list[Any] | None:
-    """The column names of a table; None if X is not a table."""
-    names = getattr(X, "column_names", None) or getattr(X, "columns", None)
-    return None if names is None else list(names)
 
 
 def column_of(table: Any, column: str, name: str) -> Any:

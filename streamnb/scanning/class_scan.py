@@ -17,7 +17,7 @@ from streamnb.encoding.learning import LearnsBins, learned, of_values, prepared
 from streamnb.encoding.opening import opened
 from streamnb.passes.contract import PassTask, Report, RunOptions, Wants
 from streamnb.passes.run import run
-from streamnb.rows.boundary import Domain, TakesValues, check_not_delayed, takes_positive
+from streamnb.rows.boundary import Domain, TakesValues, check_not_delayed, columns_in, takes_positive
 from streamnb.rows.clipping import Clip, Clipping, content_keys, rows_to_count
 from streamnb.rows.preparing import LearnedStep, RowOptions, prepared_block
 from streamnb.rows.row_blocks import Block
@@ -32,7 +32,6 @@ from streamnb.rows.splits import (
     of_batches,
 )
 from streamnb.rows.table_opening import ANY, COMPLETE
-from streamnb.rows.texts import columns_in
 from streamnb.stats import histograms, second_moments
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.class_stats import ClassStats
@@ -222,7 +221,7 @@ class ClassScan(PassTask):
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
         """Request values, unless their positions are enough; refuse tables that will be too large."""
-        if n_rows is not None:
+        if self.folding is not None and n_rows is not None:
             check_n_folds(self.folding, n_rows)
         products = {*SECOND_MOMENTS} & {*self.moments}
         tile_rows = TILE if products and not self.how.exact else 1
@@ -234,9 +233,11 @@ class ClassScan(PassTask):
             first = tuple(m for m in self.moments if m in TABLE and m not in self.together)
             check_fits(first, self.options, len(self.classes) * n_splits, n_features, self.memory_limit)
         n_classes = 2 if self.classes is None else len(self.classes)  # at least two
-        histograms.check_fits(self.grid, n_classes * n_splits, n_features, self.memory_limit)
-        of_pairs = self.moments, self.how.pooled, n_classes, n_splits, n_features
-        second_moments.check_fits(*of_pairs, self.memory_limit)
+        if self.grid is not None:
+            histograms.check_fits(self.grid, n_classes * n_splits, n_features, self.memory_limit)
+        if products:
+            of_pairs = self.moments, self.how.pooled, n_classes, n_splits, n_features
+            second_moments.check_fits(*of_pairs, self.memory_limit)
         places = {*self.moments} <= {"nonzero", "above"} and not self.options.binarize and not self.options.by_length
         places = places and self.options.columns is None and self.options.learned is None
         values = self.grid is not None or not (places and takes_positive(self.domain, n_features))
@@ -244,7 +245,7 @@ class ClassScan(PassTask):
 
     def ended(self, total: Any, report: Report) -> Any:
         """Refuse too few rows, also in folds; the length of a stream is only known at the end."""
-        if report.rows:
+        if self.folding is not None and report.rows:
             check_n_folds(self.folding, report.rows)
         row_checks.check_min_size(total.n_rows, total.n_features or 1)
         if self.outside is not None and self.folding is not None:
@@ -526,8 +527,9 @@ def with_folds(
 
 def run_scan(task: Any, rows: Source, options: RunOptions) -> tuple[Any, Report]:
     """Run a scan; return the statistics and the report, see `scan`."""
-    n_products = sum(moment in SECOND_MOMENTS for moment in task.moments)
-    second_moments.warn_of_time(n_products, rows.n_rows, rows.n_features, rows.n_values)
+    products = {*SECOND_MOMENTS} & {*task.moments}
+    if products and rows.n_rows:
+        second_moments.warn_of_time(len(products), rows.n_rows, rows.n_features, rows.n_values)
     if rows.label_names is not None:
         task = task.named(rows.label_names)
     stats, report = run(task, rows, options)

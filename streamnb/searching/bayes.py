@@ -17,7 +17,7 @@ from streamnb.models.linear import LinearModel
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.problem.mixed import FamilyDomain
-from streamnb.problem.points import at_point
+from streamnb.problem.penalties import at_point
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, warn_of_telling

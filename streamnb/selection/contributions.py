@@ -11,8 +11,7 @@ from streamnb.core.threads import one_thread
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.multinomial import Multinomial
-from streamnb.problem.penalties import Custom, Penalty, Pull, TopK, as_penalty
-from streamnb.problem.points import pull_at
+from streamnb.problem.penalties import Custom, Penalty, Pull, TopK, as_penalty, pull_at
 from streamnb.problem.schemes import Scheme, as_scheme, top_class
 from streamnb.problem.together import Together
 from streamnb.selection.class_sample import ClassSample

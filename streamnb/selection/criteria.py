@@ -11,7 +11,7 @@ from streamnb.core import arguments
 from streamnb.problem.families import as_family
 from streamnb.problem.family import column_blocks
 from streamnb.problem.schemes import SCHEMES
-from streamnb.solving.solving import solve
+from streamnb.solving.weight_paths import solve
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.histograms import found_in
 

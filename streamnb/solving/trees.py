@@ -11,8 +11,7 @@ from scipy.special import betaln, chdtri, gammaln, xlogy
 from streamnb.core import messages
 from streamnb.models.tree import TreeColumns, TreeModel
 from streamnb.problem.families import Bernoulli
-from streamnb.problem.penalties import Penalty, Pull
-from streamnb.problem.points import pull_at
+from streamnb.problem.penalties import Penalty, Pull, pull_at
 from streamnb.problem.schemes import TwoClasses, as_scheme
 from streamnb.problem.sides import Sides
 from streamnb.solving.equations import Equations

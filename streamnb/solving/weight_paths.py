@@ -1,9 +1,9 @@
-"""The models of a penalty grid, each computed when it is needed."""
+"""Solves for the models of a penalty grid from statistics, without data; each is computed when it is needed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property, partial, reduce
 from itertools import product
 from math import prod
@@ -13,28 +13,25 @@ from typing import Any, cast
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import arguments, memory, persistence
+from streamnb.core import arguments, messages, persistence
 from streamnb.core.memory import check_memory_limit
 from streamnb.core.threads import check_n_threads, in_order
-from streamnb.kernels.scores import score_cells
-from streamnb.models import on_demand
 from streamnb.models.linear import LinearModel
-from streamnb.models.on_demand import PairwiseModel, UnheldModel
+from streamnb.models.on_demand import PairwiseModel
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family, column_blocks
-from streamnb.problem.penalties import Penalty, Pull, as_penalty, slowest_first
-from streamnb.problem.points import pull_at
+from streamnb.problem.penalties import Penalty, Pull, as_penalty, pull_at, slowest_first
 from streamnb.problem.schemes import OneVsOne, as_scheme
+from streamnb.problem.sides import OVERLAPS, Unlabelled
 from streamnb.problem.smoothing import chosen
-from streamnb.rows.boundary import as_chunk
-from streamnb.rows.row_blocks import Chunk
+from streamnb.solving.cell_weights import cell_model
 from streamnb.solving.decorrelation import Solution, decorrelated, decorrelated_each
 from streamnb.solving.equations import Equations
 from streamnb.solving.general import FixedPoint, fixed_point_pulls
 from streamnb.solving.l1_grid import Entering, L1Grid, Totals, taus_from_data
 from streamnb.solving.multinomial import coupled_totals
 from streamnb.solving.normal_models import QuadraticPath, covariance_path, is_own
-from streamnb.solving.parts import BLOCK, Columns, FeatureBlock, Part
+from streamnb.solving.parts import BLOCK, Columns, FeatureBlock
 from streamnb.solving.weight_problem import Kept, Problem, check_normal, check_penalty
 from streamnb.stats.class_stats import ClassStats, check_stats
 
@@ -45,99 +42,105 @@ TOGETHER = 1 << 17  # weights of several points solved for at once
 ALONE = 1 << 21  # weights without penalty take so few steps that one thread is faster up to this number
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CellWeights:
-    """Weights (R, n_columns) for some features that most classes never contain.
+def solve(
+    stats: ClassStats,
+    family: Any = "poisson",
+    penalty: Penalty | None = None,
+    *,
+    scheme: str = "joint",
+    reference: Any = None,
+    overlap: str = "refuse",
+    smoothing: Any = 1.0,
+    priors: Any = None,
+    idf: bool = False,
+    estimate: str = "posterior_mean",
+    feature_weight: Any = None,
+    memory_limit: Any = None,
+    n_threads: int | None = None,
+) -> WeightPath:
+    """Solve for regularised weights at every point of the penalty's grid; reads no data.
 
-    A weight is ``empty[kind[r], j]``, the same for all classes of a kind, plus ``more[j, r]`` for cells that are not
-    empty. `shifts` are what these features add to the intercepts.
-    """
-
-    empty: np.ndarray  # (n_kinds, n_columns)
-    kind: np.ndarray  # (R,)
-    more: sp.csr_array  # (n_columns, R)
-    shifts: np.ndarray  # (R,)
-
-    @classmethod
-    def of(cls, part: Part, pull: Pull, columns: np.ndarray) -> CellWeights:
-        """Return the weights of some features of a part, given by their numbers in the part."""
-        first, kind = part.kinds
-        classes, local, sums = part.cells(columns)
-        shape = len(first), len(columns)
-        met = np.bincount(kind[classes] * shape[1] + local, minlength=shape[0] * shape[1]).reshape(shape)
-        # skip features without empty cells in a kind: the equation of an empty cell may have no solution there
-        kinds, places = np.nonzero(met < np.bincount(kind)[:, None])
-        empty, shifts = np.zeros((2, *shape))
-        nothing = part.equations_of_cells(columns[places], first[kinds], np.zeros(len(places)))
-        empty[kinds, places], shifts[kinds, places] = (of_cells[0] for of_cells in nothing.solved(pull))
-        own, own_shifts = part.equations_of_cells(columns[local], classes, sums).solved(pull)
-        at = kind[classes], local
-        more = sp.csr_array((own[0] - empty[at], (local, classes)), shape=(len(columns), len(kind)))
-        added = np.bincount(classes, own_shifts[0] - shifts[at], len(kind))
-        return cls(empty, kind, more, shifts.sum(axis=1)[kind] + added)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class CellModel(UnheldModel):
-    """A model of sparse class sums that treats empty cells together.
-
-    Attributes
+    Parameters
     ----------
-    weights_of : function of columns
-        Returns their `CellWeights`.
-    n_kinds : int
+    stats : ClassStats
+        Statistics from `scan`; not modified.
+    family : {"gaussian", "poisson", "bernoulli", "multinomial"}, Family or Mixed
+    penalty : None, L1, L2, TopK, Decorrelation, Separable, Custom or a sum of them
+        L1 without taus chooses its grid from the statistics.
+    scheme : {"joint", "ovr", "ovo", "reference"}
+        All classes against their pooled model, each against the rest, every pair, or each against one named class.
+        Two classes are one problem under any scheme. Each label of an indicator is set against the rest, or under
+        "reference" against a named label, using only the rows of the two (Shishkova 2016, 6.1): w_u = W(S_u, N_u; S_r,
+        N_r), intercept ln(N_u / N_r), prior and dispersion from these rows.
+    reference : label, or snb.UNLABELLED, optional
+        The named class or label; for an indicator it may also be the rows without any label.
+    overlap : {"refuse", "keep"}
+        For an indicator: rows that have both a label and the reference raise an error that counts them, or count on
+        both sides.
+    smoothing : float, "evidence", "empirical_bayes", "auto", or a prior
+        The prior of the features in each class (and in the rest). A number s: Bernoulli Beta(s, s); multinomial
+        alpha = s; Gaussian none; else s pseudo-rows at the mean of all rows. "evidence": the s under which the rows
+        are most probable (type-II maximum likelihood), one for all features. "empirical_bayes" and "auto" as in
+        `LinearNB`. BetaPrior, DirichletPrior, GammaPrior and NormalInverseGamma may have a row for each class.
+    priors : None, "uniform", (K,) or DirichletPrior
+        Class probabilities; None: shares of the weight. Under a Dirichlet prior they are estimated like the features.
+    idf : bool
+        Multiply feature j by ln((1 + N) / (1 + df_j)) + 1, df_j the weight of the rows where it is not 0.
+    estimate : {"posterior_mean", "map", "mle"}
+        The mean of the posterior, its mode, or maximum likelihood, which ignores `smoothing`. The mode is available
+        for families with a conjugate prior: Bernoulli, Binomial, multinomial, Poisson, where a number s means the
+        same prior (pseudo-rows at m are Gamma(s m, s), or Beta(s m, s (k - m)) for Binomial; 0 none), and Gaussian.
+    feature_weight : (n_features,), optional
+        Weighted naive Bayes (Lee et al. 2011): factors of at least 0, by which the weight of each feature and its part
+        of the intercepts are multiplied. 0 leaves a feature out, and 2 counts it like a copied column, except that a
+        copy would change multinomial probabilities. ``rank_features(stats, by="kullback_leibler").scores`` are factors
+        by divergence.
+    memory_limit : int or str, optional
+        Bytes that the weights of a model from sparse tables may take, such as "4GB"; half of the free memory by
+        default. Larger weights are computed when predictions need them.
+    n_threads : int, optional
+        Threads that compute weights; the number of cores by default. It does not change a bit of the weights.
+
+    Returns
+    -------
+    WeightPath
+        A lazy sequence: each model is computed when it is accessed.
+
+    Raises
+    ------
+    ValueError, TypeError
+        An argument is invalid, or the statistics lack a moment that the family needs.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X, y = [[2, 0], [3, 1], [0, 4], [1, 5]], ["cat", "cat", "dog", "dog"]
+    >>> stats = snb.scan(X, y)
+    >>> path = snb.solve(stats, "poisson", snb.L1([0.0, 1.0, 9.0]))
+    >>> path.n_features.tolist(), path[0].predict([[3, 0]]).tolist()
+    ([2, 2, 0], ['cat'])
     """
-
-    weights_of: Callable[[np.ndarray], CellWeights] | None = None
-    n_kinds: int = 1
-
-    def _raw_margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
-        """Return the scores of the rows of weights for a checked block, (n_rows, R)."""
-        chunk = self.prepared(chunk, survey)
-        X: Any = sp.csr_array(chunk.to_matrix())
-        chunk, _ = as_chunk(X, chunk.first_row)
-        kinds, out = np.zeros((X.shape[0], self.n_kinds)), np.zeros((X.shape[0], len(self.intercept_)))
-        kind = np.zeros(len(self.intercept_), np.intp)
-        for columns in self._column_batches(np.unique(X.indices)):
-            weights, local = self.weights_of(columns), chunk.of_columns(columns)  # type: ignore[misc]
-            scale = np.ones(len(columns)) if self.scale is None else self.scale[columns]
-            local.add_scores(np.ascontiguousarray((weights.empty * scale).T), kinds)
-            X, more, kind = local.to_matrix(), sp.diags_array(scale).tocsr() @ weights.more, weights.kind
-            arrays = X.data, X.indices, X.indptr, np.arange(X.shape[0])
-            score_cells(*arrays, more.data, more.indices, more.indptr, 0, out)
-        out += kinds[:, kind]
-        out += self.intercept_
-        return out
-
-    def _column_batches(self, columns: np.ndarray) -> Iterator[np.ndarray]:
-        return _column_batches(columns, self.n_kinds)
-
-
-def cell_model(problem: Problem, pull: Pull, shell: LinearModel) -> CellModel:
-    """Return the model of sparse class sums under a pull; `shell` has the transforms of rows."""
-    known = [part.known_by_kind(pull) for part in problem.parts]
-    known.append(problem.feature_weight is None)
-    if not all(known) or len(known) > 2 or pull.general or pull.decorrelation > 0.0 or pull.top_k is not None:
-        raise MemoryError(
-            f"the weights of {problem.n_rows:,} classes and {problem.n_features:,} features would take "
-            f"{memory.size(8 * problem.n_rows * problem.n_features)}; computing them on demand "
-            "takes one family under scheme='joint' or 'ovr' with L1, L2, Separable or no penalty (multinomial: none), "
-            "no estimate='map' and no feature_weight; choose among these, take fewer features, or a larger memory_limit"
-        )
-    (part,) = problem.parts
-    weights_of, n_kinds, intercept = partial(CellWeights.of, part, pull), len(part.kinds[0]), problem.intercepts.copy()
-    if not part.family.coupled:  # features of coupled families add nothing to the intercepts
-        for columns in _column_batches(np.arange(problem.n_features), n_kinds):
-            intercept += weights_of(columns).shifts
-    fields = {name: getattr(shell, name) for name in shell.__dataclass_fields__}
-    return CellModel(**{**fields, "intercept_": intercept, "weights_of": weights_of, "n_kinds": n_kinds})
-
-
-def _column_batches(columns: np.ndarray, n_kinds: int) -> Iterator[np.ndarray]:
-    """Yield batches of columns whose weights are at most NUMBERS."""
-    step = max(on_demand.NUMBERS // n_kinds, 1)
-    for first in range(0, len(columns), step):
-        yield columns[first : first + step]
+    arguments.one_of("overlap", overlap, OVERLAPS)
+    path = weight_path(
+        stats,
+        family,
+        penalty,
+        n_threads=n_threads,
+        scheme=scheme,
+        reference=reference,
+        estimate=estimate,
+        overlap=overlap,
+        smoothing=smoothing,
+        priors=priors,
+        idf=idf,
+        feature_weight=feature_weight,
+        memory_limit=check_memory_limit(memory_limit),
+    )
+    if isinstance(reference, Unlabelled) and stats.unlabelled is not None and not stats.unlabelled.total_weight:
+        messages.warn("every row bears a label: there are none for reference=snb.UNLABELLED, and all weights are zero")
+    if (stats.weight == 0).any():
+        messages.warn_absent(stats.classes[stats.weight == 0])
+    return path
 
 
 def weight_path(
@@ -255,15 +258,11 @@ class WeightPath:
             return cell_model(problem, self._pull(i), self.shell())
         weights = np.empty((problem.n_features, problem.n_rows))
         intercept = problem.intercepts.copy()
-
-        def fill(block: FeatureBlock) -> np.ndarray:
-            solution, shift, _ = self._solved(i, block)
-            weights[block.columns] = solution.T
-            return shift
-
         self._prepare([i])
         few = self._pull(i).none and weights.size <= ALONE
-        for shift in in_order(fill, problem.blocks, 1 if few else self._n_threads):
+        solutions = in_order(partial(self._solved, i), problem.blocks, 1 if few else self._n_threads)
+        for block, (solution, shift, _) in zip(problem.blocks, solutions, strict=True):
+            weights[block.columns] = solution.T
             intercept += shift
         return self._model(weights, intercept)
 

@@ -181,10 +181,10 @@ def bytes_of(grid: Grid | None, n_groups: int, n_features: int) -> int:
     return 0 if grid is None else 8 * n_groups * n_features * grid.n_bins
 
 
-def check_fits(grid: Grid | None, n_groups: int, n_features: int, limit: int | None) -> None:
+def check_fits(grid: Grid, n_groups: int, n_features: int, limit: int | None) -> None:
     """Raise an error if the histograms would be too large."""
     needed = bytes_of(grid, n_groups, n_features)
-    if grid is not None and (needed > memory.allowed(limit) or n_features * grid.n_bins > MOST):
+    if needed > memory.allowed(limit) or n_features * grid.n_bins > MOST:
         what = f"histograms of {n_features:,} features in {grid.n_bins:,} bins and {n_groups:,} classes and folds"
         memory.refuse(what, needed, memory.allowed(limit), CURE)
 

@@ -390,17 +390,12 @@ class GrowingTable:
     def note(self, growth: float) -> None:
         """Announce that sums grow by at most `growth`; inf if a plain sum would round."""
         self._bound += growth
-        if self._bound >= _NARROW:
-            self._widen()
-        if self._bound >= _EXACT and self.lo is None:
-            self.lo = np.zeros((3, *self.hi.shape))
-
-    def _widen(self) -> None:
-        """Switch to float64."""
-        if self.hi.dtype != np.float64:
+        if self._bound >= _NARROW and self.hi.dtype != np.float64:
             wide, used = np.zeros(self.hi.shape), slice(self._n_classes)
             wide[used] = self.hi[used]
             self.hi = wide
+        if self._bound >= _EXACT and self.lo is None:
+            self.lo = np.zeros((3, *self.hi.shape))
 
     def table(self, order: np.ndarray, n_columns: int) -> Table:
         """Return the sums of some classes in this order."""

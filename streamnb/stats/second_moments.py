@@ -306,10 +306,8 @@ def scatter_of_varying(stats: Any) -> tuple[np.ndarray, np.ndarray]:
     return kept, scatter if len(kept) == len(scatter) else scatter[np.ix_(kept, kept)]
 
 
-def warn_of_time(n_moments: int, n_rows: int | None, n_features: int | None, n_values: int | None) -> None:
+def warn_of_time(n_moments: int, n_rows: int, n_features: int | None, n_values: int | None) -> None:
     """Warn beforehand if products of all pairs of features will take long."""
-    if not n_moments or not n_rows:
-        return
     width = n_features or 0
     stored = (n_values or n_rows * width) / n_rows
     seconds = n_moments * n_rows * min(PER_PRODUCT * width**2, PER_STORED * stored**2) / 2.0

@@ -14,7 +14,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import accuracy_score
 
 import streamnb as snb
-from streamnb.problem.points import at_point
+from streamnb.problem.penalties import at_point
 from tests.support.held_out import agrees, persons
 
 SEEDS, EITHER = st.integers(0, 1 << 32), st.booleans()
