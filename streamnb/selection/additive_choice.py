@@ -1,7 +1,6 @@
 """Chooses penalties and pairs of features of an additive model, by models without each fold of a sample of the rows."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
@@ -21,7 +20,7 @@ from streamnb.rows.splits import Folding
 from streamnb.selection.fold_models import FoldModel
 from streamnb.selection.folded_scan import ScannedRows, scan_to_train
 from streamnb.selection.pair_ranking import CELLS, best_pairs, pair_gains
-from streamnb.selection.penalty_search import ModelGroups, PenaltySearch
+from streamnb.selection.penalty_search import ModelGroups, PenaltySearch, bytes_of_data
 from streamnb.selection.term_layers import AdditiveTerms, FeaturePair
 from streamnb.stats.row_sample import SampledRows
 from streamnb.training.fitting import LayeredMethod
@@ -32,7 +31,7 @@ from streamnb.training.reading import scores_of
 
 ALL = -1  # in place of the number of a fold: all rows
 FEW_READS = 20  # of models that are judged
-HELD = 2.5  # times an open model and the sums of folds: with weights of judged models, layers and threads, measured
+HELD = 2.0  # times an open model and sums of folds: weights of judged models, layers, and what threads hold; measured
 MODELS_BYTES = 64 << 20  # of models that train at a time; of the sample, which is in memory, more reads cost nothing
 
 
@@ -88,27 +87,25 @@ class AdditiveChooser:
         """Each penalty judged without pairs."""
         return self.without_pairs.judged([{"l2": one, "l1": 0.0, "pair_factor": 1.0, "interactions": 0} for one in l2])
 
-    @contextmanager
-    def enough_memory(self, pairs: Sequence[FeaturePair]) -> Iterator[None]:
-        """Say how many of these pairs fit into memory where they do not."""
-        try:
-            yield
-        except MemoryError as error:
-            n_pairs = len(pairs)
-            if not n_pairs:
-                raise
-            method, n_rows = self.learner.method, 1 if len(self.classes) == 2 else len(self.classes)
-            sizes = [terms.layers.parts.shape for terms in (self.terms, replace(self.terms, pairs=tuple(pairs)))]
-            alone, all_of_them = (
-                ModelGroups.of(method, 1, n_columns, n_rows, self.options, n_weights).model_bytes
-                for n_columns, n_weights in sizes
-            )
-            left = max(memory.allowed(self.options.memory_limit) - alone, 0)
-            fit = min(int(n_pairs * left / (all_of_them - alone)), n_pairs // 2)
-            raise MemoryError(
-                f"{n_pairs:,} pairs of features need more than memory_limit allows, which is enough for about {fit:,} "
-                f"of them; take fewer interactions, or give a larger memory_limit ({error})"
-            ) from None
+    def needed(self, terms: AdditiveTerms) -> float:
+        """Bytes of an open model of these terms, and of all that is held beside it."""
+        (n_columns, n_weights), n_classes = terms.layers.parts.shape, len(self.classes)
+        n_rows = 1 if n_classes == 2 else n_classes
+        groups = ModelGroups.of(self.learner.method, 1, n_columns, n_rows, self.options, n_weights)
+        sums = 16 * (self.n_folds + 1) * n_columns * n_classes
+        return HELD * (groups.model_bytes + sums + bytes_of_data(n_columns, n_rows, self.n_folds))
+
+    def check_memory(self, pairs: Sequence[FeaturePair]) -> None:
+        """Raise before training where models with these pairs need more memory than allowed; say how many pairs fit."""
+        n_pairs, limit = len(pairs), self.options.memory_limit
+        needed = self.needed(replace(self.terms, pairs=tuple(pairs)))
+        what, cure = "an additive model of these features", "give a larger memory_limit, or fewer features"
+        alone, may = self.needed(self.terms), memory.allowed(limit)
+        if n_pairs and needed > may:
+            fit = min(int(n_pairs * max(may - alone, 0) / (needed - alone)), n_pairs // 2)
+            what = f"{n_pairs:,} pairs of features"
+            cure = f"give a larger memory_limit, or take fewer interactions: about {fit:,} fit"
+        memory.check(what, needed, limit, cure)
 
     def ranked(
         self, best: JudgedPoint, most: int, left_out: Sequence[int] = (), most_features: int = 200
@@ -223,14 +220,14 @@ class FoldStage:
     def judged(self, points: Sequence[dict[str, Any]]) -> list[JudgedPoint]:
         """Each point, with its score on each fold."""
         models: list[list[FoldModel]] = [[] for _ in points]
+        at_a_time = min(MODELS_BYTES, int(memory.allowed(self.chooser.options.memory_limit) / HELD))
         for pairs, alike in groupby(range(self.chooser.n_folds), self.pairs.__getitem__):
             folds = list(alike)
-            with self.chooser.enough_memory(pairs):
-                terms = self.terms(folds[0])
-                search = PenaltySearch(terms.learner, points, terms.scanned, self.chooser.scorer)
-                search.check()
-                self._check_memory(search)
-            search.judge(folds, most_bytes=MODELS_BYTES)
+            self.chooser.check_memory(pairs)
+            terms = self.terms(folds[0])
+            search = PenaltySearch(terms.learner, points, terms.scanned, self.chooser.scorer)
+            search.check()
+            search.judge(folds, most_bytes=at_a_time)
             for own, of_folds in zip(models, search.by_point(), strict=True):
                 own.extend(of_folds)
         del terms, search
@@ -241,13 +238,6 @@ class FoldStage:
             each = {scorer.name: np.array([scores[k][0] for scores in last]) for k, scorer in enumerate(scorers)}
             judged.append(JudgedPoint(point, each[scorers[0].name], each, of_folds))
         return judged
-
-    def _check_memory(self, search: PenaltySearch) -> None:
-        """Raise before training where an open model, and all that is held beside it, need more memory than allowed."""
-        what = f"an additive model of {search.scanned.shared.n_features:,} columns"
-        cure = "give a larger memory_limit, or fewer features (snb.FeatureSelector)"
-        needed = HELD * (search.groups(1).model_bytes + search.beside)
-        memory.check(what, needed, self.chooser.options.memory_limit, cure)
 
     def weights(self, judged: JudgedPoint) -> dict[int, np.ndarray]:
         """The weights (n_columns + 1, R) of the models without each fold, trained again if memory was short."""

@@ -122,17 +122,11 @@ class PenaltySearch:
         """The groups in which the models of `n_folds` folds train."""
         stats, options, learner = self.scanned.stats, self.scanned.options, self.learner
         n_features, n_rows = self.scanned.shared.n_features, learner.method.n_rows(stats)
+        beside = self.scanned.of_folds.nbytes + bytes_of_data(n_features, n_rows, len(stats.folds))
         n_models = len(self.grid) * (len(stats.folds) if n_folds is None else n_folds)
         n_used = len(features_used(stats))
         together = len(self.grid) if learner.method.shares else 1
-        return ModelGroups.of(learner.method, n_models, n_features, n_rows, options, n_used, self.beside, together)
-
-    @property
-    def beside(self) -> int:
-        """Bytes of what the models share: sums of the scan, and the data of each fold."""
-        stats, n_features = self.scanned.stats, self.scanned.shared.n_features
-        of_data = bytes_of_data(n_features, self.learner.method.n_rows(stats), len(stats.folds))
-        return self.scanned.of_folds.nbytes + of_data
+        return ModelGroups.of(learner.method, n_models, n_features, n_rows, options, n_used, beside, together)
 
     def check(self) -> None:
         """Raise before training where rows cannot be learned from, or where memory does not suffice."""
