@@ -1,5 +1,7 @@
 """A fitted model on rows: what is said of it, of which rows, and what merges."""
 
+import sys
+
 import dask.array as da
 import numpy as np
 import pandas as pd
@@ -9,7 +11,8 @@ from sklearn.linear_model import LogisticRegression
 
 import streamnb as snb
 from streamnb.core.messages import DataError
-from streamnb.evaluation.judging import judged
+from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.judging import Evaluations, judged
 from tests.support import exported
 
 rng = np.random.default_rng(0)
@@ -141,3 +144,8 @@ def test_what_does_not_go_with_a_model_is_said(given, said, error, message):
 
 
 # ---- options ---------------------------------------------------------------------------------------------------------
+
+
+def test_dask_is_told_the_size_of_what_it_moves():
+    total = Evaluations([[Evaluation(2, "hits")]], np.array([1]))
+    assert sys.getsizeof(total) > total.nbytes > 0

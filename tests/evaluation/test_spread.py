@@ -133,3 +133,11 @@ def test_every_row_is_equally_likely():
     assert len(held) == 4000
     counts = np.histogram(held, 10, (0, len(values)))[0]
     assert ((counts - 400.0) ** 2 / 400.0).sum() < 27.9  # chi-squared, 9 degrees of freedom, once in a thousand
+
+
+def test_samples_of_damaged_files_are_refused():
+    state = sampled(np.arange(300))._to_state()
+    indices, indptr, _ = state["parts"]["labels"]
+    for wrong in ({"weight": np.ones(3)}, {"parts": {**state["parts"], "labels": [indices, indptr, 5]}}):
+        with pytest.raises(ValueError, match="should"):
+            ContentSample(50, EMPTY).restore({**state, **wrong})

@@ -6,6 +6,7 @@ import pytest
 import streamnb as snb
 from streamnb.evaluation import tallied
 from streamnb.evaluation.tallied import NEEDS, Tallied
+from streamnb.fits.statistic import Tally
 from tests.support.judged import EVERYTHING, random_rows
 
 
@@ -72,6 +73,24 @@ def test_what_was_saved_takes_more_rows():
     state["tallies"]["decisions"][3] = np.zeros((2, 2))
     with pytest.raises(ValueError, match=r"table is float64 \(2, 2\)"):
         Tallied._from_state(state)
+
+
+class Table(Tally):
+    """A table in columns."""
+
+    parts = ("table",)
+
+    def __init__(self):
+        self.table = np.zeros((2, 3)).T
+
+
+def test_tables_from_files_have_the_layout_of_their_own():
+    again = Table()
+    again.restore({"table": np.ones((3, 2))})
+    assert again.table.all() and again.table.flags.f_contiguous
+    for wrong in ({"table": np.ones((2, 3))}, {"table": np.ones((3, 2)), "more": 1}):
+        with pytest.raises(ValueError, match="it should be"):
+            Table().restore(wrong)
 
 
 GOOD = dict(predicted=[0, 1], ranking=np.zeros((2, 3)), log_proba=np.full((2, 3), -1.0))

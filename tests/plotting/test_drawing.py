@@ -90,3 +90,11 @@ def test_axes_make_room_for_names_and_have_whole_numbers_of_what_is_counted():
     assert ax.get_tightbbox().x0 > 0.0
     drawing.log_axis(ax, np.array([2.0, 3.0, 4.0]), whole=True)
     assert ax.get_xticks().tolist() == [2.0, 3.0, 4.0] and figure.get_layout_engine() is None
+
+
+def test_a_legend_is_beside_the_axes_once():
+    ax = drawing.axes(None)
+    (line,) = ax.plot([0, 1], label="one")
+    for title in ("first", "second"):
+        drawing.legend_beside(ax, [line], title)
+    assert [legend.get_title().get_text() for legend in ax.figure.legends] == ["second"]

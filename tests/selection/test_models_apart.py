@@ -102,3 +102,9 @@ def test_a_split_without_rows_of_a_label_is_scored_beside_others_in_another_way(
 
     few = [scores(range(first, first + 6)) for first in (1, 7)]
     np.testing.assert_allclose(scores(range(1, 13)), np.concatenate(few), rtol=0.0, atol=1e-12)
+
+
+def test_tables_that_would_take_too_much():
+    block = sp.csr_array(np.ones((2, 9)))
+    assert grid_models.of_blocks([block], np.zeros((9, 1)), 1) is None
+    assert isinstance(grid_models.of_blocks([block], np.zeros((9, 1)), 1 << 20), TablesApart)

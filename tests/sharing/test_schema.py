@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import streamnb as snb
+from streamnb.sharing.learned_columns import no_rows
 from tests.support.sites import SITES, parts_of, table
 
 ROWS = table(60)
@@ -166,3 +167,9 @@ def test_labels_may_stand_beside_the_rows():
     assert schema.scan(np.eye(3), [1, 2, 2], sample_weight=[1.0, 2.0, 3.0]).stats.weight.tolist() == [1.0, 5.0]
     with pytest.raises(ValueError, match="indicator of labels"):
         snb.schema(np.eye(3), np.eye(3, dtype=int))
+
+
+def test_rows_that_are_elsewhere_cannot_be_read():
+    rows = no_rows(3, ["a", "b", "c"], None)
+    with pytest.raises(ValueError, match="at the sites"):
+        next(rows.blocks())

@@ -8,8 +8,10 @@ import pytest
 import streamnb as snb
 from streamnb.training import fitting
 from streamnb.training.descent import Penalties
-from streamnb.training.fitting import DescentTrainer
-from streamnb.training.objectives import Logistic, Softmax, SquaredHinge
+from streamnb.training.fitting import DescentMethod, DescentTrainer
+from streamnb.training.learner import check_rows
+from streamnb.training.method import Trained
+from streamnb.training.objectives import Logistic, Softmax, SquaredHinge, softmax_of
 from tests.support import training
 
 BY_HAND = np.repeat([[0.0], [1.0]], [8, 4], axis=0), np.repeat([0, 1, 0, 1], [6, 2, 1, 3])
@@ -107,3 +109,11 @@ def test_separable_rows_have_no_best_weights_unless_they_are_penalised():
         trained(np.column_stack([z, z + 1e-6 * e]), e + rng.normal(size=40) > 0.0, Logistic())
     assert trained(X, y, Logistic(), l2=1e-3, tol=1e-3).converged
     assert trained(X, y, SquaredHinge(), tol=1e-6).converged
+
+
+def test_reads_of_other_rows_and_digits_that_are_not_enough_are_said():
+    with pytest.raises(ValueError, match="X gave 3 rows in read 2 and 4 in the scan"):
+        check_rows(2, 3, 4)
+    trained = Trained(np.zeros((2, 1)), False, 0.125, {"seconds": np.zeros(3)})
+    said = DescentMethod(softmax_of).unconverged(trained, 1e-4, 4, 4)
+    assert said.startswith("after 3 reads the objective falls no more") and said.endswith("tol=0.0001; raise tol")
