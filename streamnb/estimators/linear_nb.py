@@ -230,9 +230,12 @@ class LinearNB(IncrementalClassifier):
     def _check_against(self, stats: ClassStats) -> None:
         check_step(self)
         check_applied(as_family(self.family).map_names, stats.options.columns)
-        scanned, wanted = (vars(replace(options, columns=None)) for options in (stats.options, self._row_options()))
-        for name in (name for name in scanned if scanned[name] != wanted[name]):
-            raise ValueError(f"{name}={wanted[name]!r} is applied in the scan, which had {scanned[name]!r}; use fit")
+        scanned, wanted = vars(stats.options), vars(self._row_options())
+        for name in scanned:
+            if name != "columns" and scanned[name] != wanted[name]:
+                raise ValueError(
+                    f"{name}={wanted[name]!r} is applied in the scan, which had {scanned[name]!r}; use fit"
+                )
         check_added(stats, self._option("reference"), self._option("overlap"))
 
     # ---- the model ---------------------------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -105,27 +106,14 @@ def check_layer(X: Any, layer: str) -> None:
 
 def _open_path(path: Any) -> Any:
     try:
-        return with_retries(lambda: zarr.open(path, mode="r"), path)
+        return with_retries(partial(zarr.open, path, mode="r"), path)
     except Exception as error:  # missing files, broken metadata, stores that refuse access
         what = unlike_zarr(path) or f"cannot be opened as a Zarr array or group: {error}"
         raise DataError(f"X={path!s} {what}") from error
 
 
-def _in_dask(X: Any, y: Any, weight: Any, labelled: Labelled, group: Any) -> Source:
-    return DaskSource(X, {"y": y, "sample_weight": weight}, y_check(labelled))
-
-
-def _stream(X: Any, y: Any, weight: Any, labelled: Labelled, group: Any) -> Source:
-    return StreamSource(X, open_columns(y, weight, None, labelled))
-
-
-def _svmlight(X: Any, y: Any, weight: Any, labelled: Labelled, group: Any) -> Source:
-    own_labels = y is None
-    return SvmlightSource(X, open_columns(y, weight, X.n_rows, labelled), own_labels)
-
-
 def _shaped(X: Any, y: Any, weight: Any, labelled: Labelled, group: Any) -> Source:
-    """Rows whose number is known and that bring nothing of their own."""
+    """Open rows whose number is known and that bring nothing of their own: in HDF5, Zarr or memory."""
     kind: Any = HDF5Source
     if isinstance(X, zarr.Group):
         X, kind = open_csr(X), ZarrCSRSource
@@ -138,23 +126,6 @@ def _shaped(X: Any, y: Any, weight: Any, labelled: Labelled, group: Any) -> Sour
         X, kind = as_csr(X, "X") if sp.issparse(X) else as_matrix(X), ArraySource
     row_checks.check_min_size(*X.shape)
     return kind(X, open_columns(y, weight, X.shape[0], labelled, group))
-
-
-class Kind(NamedTuple):
-    """A kind of X: how it is recognised, and the function that opens it."""
-
-    name: str
-    recognised: Callable[[Any], bool]
-    opened: Callable[[Any, Any, Any, Labelled, Any], Source]  # X, y, sample_weight, labelled, group of X
-    own_labels: bool = False  # whether rows may come with labels
-
-
-KINDS = [  # the first that recognises X is used
-    Kind("Dask", is_dask, _in_dask),
-    Kind("stream", is_stream, _stream, own_labels=True),
-    Kind("svmlight", lambda X: isinstance(X, SvmlightFile), _svmlight, own_labels=True),
-    Kind("HDF5, Zarr or memory", lambda X: True, _shaped),
-]
 
 
 def opened(
@@ -229,10 +200,18 @@ def opened(
         )
     if look is not None:
         look(given)
-    kind = next(kind for kind in KINDS if kind.recognised(rows))
-    if labelled and y is None and not kind.own_labels:
+    in_dask, in_svmlight = is_dask(rows), isinstance(rows, SvmlightFile)
+    in_stream = not in_dask and is_stream(rows)
+    if labelled and y is None and not in_stream and not in_svmlight:
         y_check(labelled)(y)
-    source = kind.opened(rows, y, sample_weight, labelled, group)
+    if in_dask:
+        source: Source = DaskSource(rows, {"y": y, "sample_weight": sample_weight}, y_check(labelled))
+    elif in_stream:
+        source = StreamSource(rows, open_columns(y, sample_weight, None, labelled))
+    elif in_svmlight:
+        source = SvmlightSource(rows, open_columns(y, sample_weight, rows.n_rows, labelled), y is None)
+    else:
+        source = _shaped(rows, y, sample_weight, labelled, group)
     if matched is not None and not source.lazy and not matched.in_place:
         source = PreparedSource(source, matched, len(matched.places), "genes by name")
     if hasattr(given, "columns") and source.n_features not in (None, given.shape[1]):

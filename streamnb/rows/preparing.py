@@ -301,6 +301,6 @@ class RowOptions(persistence.InPlace):
     @property
     def seen(self) -> str:
         """A description of the summed values."""
-        steps = ((name, getattr(self, name)) for name in ("step", "transform", "scale", "normalize", "columns"))
-        done = [f"{name}={how!r}" for name, how in steps if how is not None]
+        names = "step", "transform", "scale", "normalize", "columns"
+        done = [f"{name}={getattr(self, name)!r}" for name in names if getattr(self, name) is not None]
         return f"X after {' and '.join(done)}" if done else "X"

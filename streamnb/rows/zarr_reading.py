@@ -56,9 +56,9 @@ def check_layout(array: zarr.Array) -> zarr.Array:
         dict(array.attrs)
     except Exception as error:  # grids and dtypes without these attributes
         raise DataError(f"the metadata of {where} is broken: {error!r}") from error
-    if any(length < 0 for length in shape) or math.prod(shape) * dtype.itemsize >= 2**63:
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize >= 2**63:
         raise DataError(f"the metadata of {where} is broken: no array has the shape {shape}")
-    if any(length < 1 for length in chunks):
+    if min(chunks, default=1) < 1:
         raise DataError(f"the metadata of {where} is broken: it has chunks of shape {array.chunks}")
     taken = math.prod(array.chunks) * dtype.itemsize
     if taken > memory.free_memory():
@@ -71,17 +71,15 @@ def check_layout(array: zarr.Array) -> zarr.Array:
 
 def chunks_bear_checksums(array: zarr.Array) -> bool:
     """Whether every chunk ends with its checksum, as `write_csr` writes them."""
-    return any(isinstance(codec, Crc32cCodec) for codec in _codecs(array))
+    return any(isinstance(codec, Crc32cCodec) for codec in getattr(array.metadata, "codecs", ()))
 
 
 def shards_bear_checksums(array: zarr.Array) -> bool:
     """Whether shard indices have checksums, without which damage could go unnoticed; True without shards."""
-    sharding = (codec for codec in _codecs(array) if isinstance(codec, ShardingCodec))
-    return all(any(isinstance(inner, Crc32cCodec) for inner in codec.index_codecs) for codec in sharding)
-
-
-def _codecs(array: zarr.Array) -> Any:
-    return getattr(array.metadata, "codecs", ())
+    for codec in getattr(array.metadata, "codecs", ()):
+        if isinstance(codec, ShardingCodec) and not any(isinstance(one, Crc32cCodec) for one in codec.index_codecs):
+            return False
+    return True
 
 
 AHEAD = 2  # blocks that are read in advance
@@ -253,18 +251,15 @@ class BufferPool:
         size = math.prod(shape)
         if dtype.kind not in "biuf" or not size:
             return np.empty(shape, dtype)
-        memory = self._take(size * dtype.itemsize)
-        array = np.frombuffer(memory, dtype, size)  # does not own its memory, hence is the base of every view
-        weakref.finalize(array, self._free.append, memory).atexit = False
-        return array.reshape(shape)
-
-    def _take(self, n_bytes: int) -> memoryview:
+        n_bytes = size * dtype.itemsize
         try:
             while len(memory := self._free.pop()) < n_bytes:
                 pass  # too small: release it
         except IndexError:  # no memory is free
-            return np.empty(n_bytes + n_bytes // 32, np.uint8).data  # the next request may be slightly larger
-        return memory
+            memory = np.empty(n_bytes + n_bytes // 32, np.uint8).data  # the next request may be slightly larger
+        array = np.frombuffer(memory, dtype, size)  # does not own its memory, hence is the base of every view
+        weakref.finalize(array, self._free.append, memory).atexit = False
+        return array.reshape(shape)
 
 
 async def _read_into(out: np.ndarray, array: zarr.Array, start: int, stop: int) -> None:

@@ -30,8 +30,11 @@ def coupled_totals(
     The probabilities of a class must sum to one. Pulls that do not depend on the weights must have ascending tau and
     be all scored or all not.
     """
-    coupled = (part for part in problem.parts if part.family.coupled)
-    return {part: _part_totals(part, problem.n_rows, pulls, kept, n_threads) for part in coupled}
+    return {
+        part: _part_totals(part, problem.n_rows, pulls, kept, n_threads)
+        for part in problem.parts
+        if part.family.coupled
+    }
 
 
 def _part_totals(part: Part, n_rows: int, pulls: Sequence[Pull], kept: Kept | None, n_threads: int) -> np.ndarray:

@@ -211,11 +211,11 @@ class WeightPath:
         }
         self.penalty = reduce(add, (part.with_taus(taus[part.kind]) for part in penalty.parts)) if penalty else None
         kinds = slowest_first(taus)
-        n_points = prod(len(taus[kind]) for kind in kinds)
+        grids = [taus[kind].tolist() for kind in kinds]
+        n_points = prod(map(len, grids))
         if n_points > MOST_POINTS:
             raise ValueError(f"penalty has a grid of {n_points:,} points, more than {MOST_POINTS:,}; take fewer taus")
-        points = product(*(taus[kind].tolist() for kind in kinds))
-        self.grid: list[dict[str, Any]] = [dict(zip(kinds, point, strict=True)) for point in points]
+        self.grid: list[dict[str, Any]] = [dict(zip(kinds, point, strict=True)) for point in product(*grids)]
         for k in taus.get("top_k", ()):
             problem.numbers_kept(k)
         self._kept: dict[int, Kept | None] = {}

@@ -66,7 +66,8 @@ class Accumulator:
         self._options, self._folding = options, folding
         self._groups = Groups(classes, 1 if folding is None else folding.n_splits)
         names, self._how, self._limit = tuple(moments), how, memory_limit
-        own, pools = ([m for m in names if m in TABLE and (m in together) == pool] for pool in (False, True))
+        own = [m for m in names if m in TABLE and m not in together]
+        pools = [m for m in names if m in TABLE and m in together]
         self._whole = MomentSums(pools, options, memory_limit, sparse, n_sharing)
         self._sums = MomentSums(own, options, memory_limit, sparse, n_sharing, self._whole)
         self._products = {m: ProductSums(m, how, options.binarize) for m in names if m in SECOND_MOMENTS}
