@@ -233,10 +233,12 @@ def _encoded(value: Any, store: Callable[[np.ndarray], str]) -> Any:
         return _encoded(value.item(), store)
     if isinstance(value, np.ndarray):
         return {"array": store(value.astype(str) if value.dtype.kind == "O" else value)}
+    encoded = partial(_encoded, store=store)
     if isinstance(value, (list, tuple)):
-        return {type(value).__name__: [_encoded(v, store) for v in value]}
+        return {type(value).__name__: list(map(encoded, value))}
     if isinstance(value, Mapping):
-        return {"dict": [[_encoded(k, store), _encoded(v, store)] for k, v in value.items()]}
+        pairs = zip(map(encoded, value), map(encoded, value.values()), strict=True)
+        return {"dict": list(map(list, pairs))}
     if isinstance(value, InPlace):
         return _encoded(value._to_state(), store)
     name = type(value).__name__

@@ -78,11 +78,11 @@ MOST = {  # `make house` prints what there is
     "lines of tests": 62_500,
 }
 MET = {  # functions, files and depth of a journey, and its reads of the rows
-    "LinearNB().fit(zarr)": (485, 57, 19, 1),
-    "SoftmaxRegression().fit(parquet)": (858, 90, 25, 6),
-    "evaluate(parquet,interval=0.95)": (340, 54, 23, 1),
-    "AdditiveClassifier().fit(parquet)": (1_090, 99, 28, 160),  # most of them of a sample in memory, fold by fold
-    "search(parquet)": (2_080, 190, 34, 220),
+    "LinearNB().fit(zarr)": (470, 57, 19, 1),
+    "SoftmaxRegression().fit(parquet)": (856, 89, 24, 6),
+    "evaluate(parquet,interval=0.95)": (338, 53, 18, 1),
+    "AdditiveClassifier().fit(parquet)": (1_085, 98, 28, 160),  # most of them of a sample in memory, fold by fold
+    "search(parquet)": (2_072, 189, 34, 220),
 }
 
 
