@@ -121,6 +121,7 @@ class IncrementalClassifier(Classifier):
         scan_fits.check_forgotten_weight(self, sample_weight)
         with all_or_nothing(self):
             rows = self._opened(X, y, sample_weight)
+            self._check_params()
             stats, report = self._scan(rows, scan_fits.known_classes(self, None), False, RunOptions())
             self._keep(self.stats_ - stats, report, self.decay_)
             shrink(self)

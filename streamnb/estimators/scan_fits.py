@@ -228,8 +228,7 @@ def scan(
     moments: tuple[str, ...] = (),
     batch: Any = None,
 ) -> tuple[Any, Report]:
-    """The statistics of rows, of the first ones or of further ones."""
-    self._check_params()
+    """The statistics of rows, of the first ones or of further ones; parameters are checked already."""
     task = replace(self._task(classes), memory_limit=options.memory_limit)
     task = task.with_moments(moments if first else self.stats_.moments)  # further rows sum the same moments
     if batch is not None:
