@@ -121,15 +121,6 @@ def test_rankings_of_each_class_are_those_of_scikit_learn(rows):
 
 
 @given(judged_rows())
-def test_macro_rankings_are_means_over_the_classes_that_have_one(rows):
-    e = rows.evaluation()
-    for values, macro in ((e.roc_auc(average=None), e.roc_auc()), (e.average_precision(None), e.average_precision())):
-        found = values[1:] if rows.n_classes == 2 else values
-        expected = np.mean(found[~np.isnan(found)]) if not np.isnan(found).all() else math.nan
-        np.testing.assert_allclose(macro, expected, **close)
-
-
-@given(judged_rows())
 def test_losses_are_those_of_scikit_learn(rows):
     e = rows.evaluation()
     options = dict(labels=np.arange(rows.n_classes), sample_weight=rows.weight)

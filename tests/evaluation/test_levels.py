@@ -28,11 +28,6 @@ def test_errors_bound_every_order_inside_a_bin():
         assert abs(levels.average_precision() - bins.average_precision()) <= bins.average_precision_error() + 1e-12
 
 
-def test_without_rows_of_both_kinds_there_is_nothing_to_read():
-    levels = exact_levels(np.arange(6.0), np.ones(6), np.zeros(6))
-    assert not levels.defined and np.isnan([levels.auc_error(), levels.average_precision()]).all()
-
-
 @pytest.mark.parametrize("unit", [1e-300, 2.0**-500, 1e150])
 def test_areas_do_not_depend_on_the_unit_of_weights(unit):
     scores, own, weight = np.arange(8.0)[:, None] % 3, np.arange(8)[:, None] % 2 == 0, np.arange(1.0, 9.0)

@@ -1,7 +1,6 @@
 """Scores by name, and of one's own."""
 
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -72,12 +71,6 @@ def test_the_first_of_a_list_has_the_others_beside_it_and_needs_what_all_need():
     ):
         with pytest.raises(ValueError, match=message):
             as_scorer(scoring)
-
-
-def test_scorers_survive_pickling():
-    e = random_rows(3, 30, 0).evaluation()
-    for scorer in (SCORERS["roc_auc"], SCORERS["neg_log_loss"]):
-        assert pickle.loads(pickle.dumps(scorer)).value(e) == scorer.value(e)
 
 
 def test_functions_and_scorers_of_ones_own():

@@ -1,7 +1,6 @@
 """Multi-label under every option: one scan and one solution give what a two-class fit a label gives."""
 
 import warnings
-from itertools import pairwise
 
 import dask.array as da
 import numpy as np
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 
 import streamnb as snb
 from tests.support.problems import rows_by_family
-from tests.support.strategies import chunkings, messy_csr
+from tests.support.strategies import messy_csr
 
 rng = np.random.default_rng(11)
 Y = (rng.random((120, 4)) < [0.5, 0.15, 0.7, 0.3]).astype(int)
@@ -101,19 +100,6 @@ def test_random_indicators(data, family):
             alone = snb.LinearNB(family).fit(x, own)
             np.testing.assert_allclose(whole.coef_[label], alone.coef_[0], rtol=1e-9, atol=1e-9)
             np.testing.assert_allclose(whole.decision_function(x)[:, label], alone.decision_function(x), atol=1e-7)
-
-
-@given(data=st.data())
-def test_any_blocks_and_threads_give_the_same_statistics(data):
-    sizes = data.draw(chunkings(120))
-    ends = np.cumsum([0, *sizes])
-    storage = data.draw(st.sampled_from([np.asarray, sp.csr_array, sp.csc_array]))
-    blocks = [(COUNTS[a:b], storage(Y[a:b]), WEIGHT[a:b]) for a, b in pairwise(ends)]
-    parts = snb.scan(iter(blocks), folds=3, n_threads=data.draw(st.integers(1, 3)))
-    whole = snb.scan(COUNTS, Y, sample_weight=WEIGHT, folds=3)
-    for a, b in ((parts, whole), *((parts.without_fold(f), whole.without_fold(f)) for f in range(3))):
-        assert (a.sum == b.sum).all() and (a.every.sum == b.every.sum).all()
-        assert (a.weight == b.weight).all() and a.total_weight == b.total_weight
 
 
 def test_names_of_columns_out_of_order_survive_saving_with_folds(tmp_path):

@@ -42,11 +42,6 @@ def test_each_round_of_seconds_has_about_three_times_the_folds_of_the_one_before
     assert all(Budget.of(one).rounds(n_folds, True) == [range(n_folds)] for one in ("9 reads", None))
 
 
-def test_a_first_look_takes_a_fold_of_rows_enough():
-    assert Budget.of("auto").rounds(5, True) == [range(1), range(1, 5)]
-    assert Budget.of("auto").rounds(5, False) == [range(5)]
-
-
 def test_reads_are_dealt_evenly_and_who_has_none_left_is_out():
     bayes, model = (lambda n: (2, 0)), (lambda n: (1 + n, n))
     for n_reads, kept, each in ((2, [True, False, False], 2), (7, [True, True, False], 2), (20, [True, True, True], 5)):

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from streamnb.training.coordinates import CentredFeatures
 from streamnb.training.cutting_planes import (
     CrammerSinger,
-    CuttingPlanes,
     CuttingPlanesMethod,
     best_shares,
 )
@@ -77,13 +75,3 @@ def test_the_best_shares_are_those_of_a_general_solver(copied):
     ours = best_shares(products, offsets, np.eye(6)[0])
     assert (ours >= 0.0).all() and np.isclose(ours.sum(), 1.0)
     np.testing.assert_allclose(value(ours), theirs.fun, atol=1e-8)
-
-
-def test_planes_of_one_c_are_those_of_any_and_other_rows_are_refused():
-    _, planes = trained(X, Y, C=0.1)
-    at = CentredFeatures(training.scanned(X, Y, CrammerSinger()).sums)
-    assert CuttingPlanes.first(at, True).rows == planes.rows != CuttingPlanes.first(at, False).rows
-    shares = planes.shares(5.0, np.zeros(0))
-    assert shares.sum() <= 5.0 * (1 + 1e-12)
-    exact = trained(X, Y, C=5.0)[0]
-    assert 0.0 < planes.bound(shares) <= exact.history["objective"].min()

@@ -84,12 +84,6 @@ def test_a_feature_that_one_side_never_has_parts_rows():
     assert parting(x[:, :1], [0, 1, 0, 1, 1, 0], classes=[0, 1, 2]) is None  # a class without rows parts nothing
 
 
-def test_idf_is_that_of_the_rows():
-    frequency = (X != 0).T @ WEIGHT
-    expected = np.log((1.0 + WEIGHT.sum()) / (1.0 + frequency)) + 1.0
-    np.testing.assert_allclose(objectives.inverse_frequency(scanned(Y)), expected)
-
-
 def test_words_that_no_row_of_the_fit_had_do_not_shorten_the_others():
     rows = np.random.default_rng(0).poisson(1.0, (60, 4))
     model = snb.SoftmaxRegression(0.1, idf=True, normalize="l2").fit(rows * [1, 1, 1, 0], rows[:, :3].argmax(axis=1))
