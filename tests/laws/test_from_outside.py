@@ -10,7 +10,6 @@ import scipy.sparse as sp
 import streamnb as snb
 from streamnb.core import persistence
 from streamnb.problem.penalties import Penalty, Pull
-from streamnb.rows import opening
 from streamnb.rows.labels import open_columns
 from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source
@@ -103,8 +102,10 @@ class Dice:
 class DiceSource(Source):
     """Blocks of 50 throws."""
 
-    def __init__(self, dice, columns):
-        super().__init__(columns)
+    opened_by_user = True
+
+    def __init__(self, dice):
+        super().__init__(open_columns(None, None, dice.n_rows, labelled=False))
         self._dice, self.n_rows, self.n_features = dice, dice.n_rows, dice.n_features
 
     def blocks(self, start=0, stop=None):
@@ -115,19 +116,10 @@ class DiceSource(Source):
             yield Block(self._dice.rows(row, until), y, weight, split, row, 400 * self.n_features)
 
 
-@pytest.fixture
-def dice(monkeypatch):
-    def opened(X, y, weight, labelled, group):
-        return DiceSource(X, open_columns(y, weight, X.n_rows, labelled))
-
-    kind = opening.Kind("dice", lambda X: isinstance(X, Dice), opened)
-    monkeypatch.setattr(opening, "KINDS", [kind, *opening.KINDS])
-    return Dice(230, 4)
-
-
-def test_a_source(dice):
+def test_a_source():
+    dice = DiceSource(Dice(230, 4))
     y = np.arange(230) % 2
-    x = dice.rows(0, 230)
+    x = Dice(230, 4).rows(0, 230)
     assert np.array_equal(snb.scan(dice, y).sum, snb.scan(x, y).sum)
     assert snb.plan(dice, y).n_rows == 230
     ours, theirs = (snb.LinearNBCV(folds=3).fit(X, y) for X in (dice, x))
