@@ -197,19 +197,19 @@ def annotate(
     return adata
 
 
-def _threshold(self: Any, unknown_below: float | str | None) -> float | None:
+def _threshold(estimator: Any, unknown_below: float | str | None) -> float | None:
     """The probability below which a label is "unknown"."""
     if unknown_below is None:
         return None
-    check_unknown(self, f"unknown_below={unknown_below!r}")
+    check_unknown(estimator, f"unknown_below={unknown_below!r}")
     if unknown_below != "auto":
         return arguments.share("unknown_below", unknown_below)
-    if self.unknown_below_ is None:
+    if estimator.unknown_below_ is None:
         raise ValueError(
             "unknown_below='auto' takes the threshold that model.choose_unknown_below(X, y) has chosen for this model, "
             "which has none; call it with the rows of the fit, or give a number from 0 to 1"
         )
-    return self.unknown_below_
+    return estimator.unknown_below_
 
 
 def _clusters(adata: Any, over: str) -> np.ndarray:

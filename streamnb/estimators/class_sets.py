@@ -5,6 +5,7 @@ The sets are the labels of a hierarchy, or the bits of error-correcting output c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -18,28 +19,31 @@ from streamnb.models.on_demand import UnheldModel
 from streamnb.problem.families import as_family
 from streamnb.problem.penalties import Penalty
 from streamnb.problem.schemes import Nested, TwoClasses, as_scheme, check_code, check_hierarchy, nested, random_code
+from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.unions import unions
 
 FIXED = {"scheme": "joint", "reference": None, "overlap": "refuse"}  # parameters that these models lack
 FIXED |= dict.fromkeys(("priors", "feature_weight", "loss", "threshold", "reject_label"))
 
 
-def check_family(self: Any) -> None:
+def check_family(estimator: Any) -> None:
     """Raise for families with covariances."""
-    if any(member.covariant for member in as_family(self.family).members):
+    if any(member.covariant for member in as_family(estimator.family).members):
         raise ValueError(
-            f"family={self.family!r} has covariances, which sums of classes do not have; {type(self).__name__} "
-            "takes families of features one by one"
+            f"family={estimator.family!r} has covariances, which sums of classes do not have; "
+            f"{type(estimator).__name__} takes families of features one by one"
         )
 
 
-def model_of_sets(self: Any, members: np.ndarray, names: np.ndarray | None = None) -> LinearModel:
+def model_of_sets(
+    solve: Callable[[ClassStats], LinearModel], stats: ClassStats, members: np.ndarray, names: np.ndarray | None = None
+) -> LinearModel:
     """Weights of each set, (n_features, n_sets), `members` (n_sets, K) bool, and its intercept."""
-    stats = unions(self._weighted, members)
-    model = self._solve(stats if names is None else replace(stats, classes=names))
+    of_sets = unions(stats, members)
+    model = solve(of_sets if names is None else replace(of_sets, classes=names))
     if isinstance(model, UnheldModel):
         raise MemoryError(
-            f"the weights of {len(members):,} sets of classes and {self.stats_.n_features:,} features do not fit "
+            f"the weights of {len(members):,} sets of classes and {stats.n_features:,} features do not fit "
             "into memory_limit; give a larger one, fewer sets, or fewer features"
         )
     return model
@@ -137,7 +141,7 @@ class HierarchyNB(LinearNB):
     @learned
     def _model(self) -> LinearModel:
         labels, follows = self._now("_nested")
-        model = model_of_sets(self, follows[:, np.searchsorted(labels, self.classes_)], labels)
+        model = model_of_sets(self._solve, self._weighted, follows[:, np.searchsorted(labels, self.classes_)], labels)
         return replace(model, classes_=labels, scheme=Nested(follows))
 
     def _portable(self) -> Any:
@@ -249,7 +253,7 @@ class OutputCodeNB(LinearNB):
     @learned
     def _model(self) -> LinearModel:
         words, stats = self._now("code_"), self._weighted
-        bits = model_of_sets(self, words.T)
+        bits = model_of_sets(self._solve, self._weighted, words.T)
         known = np.isfinite(bits.intercept_)  # other bits are the same for all classes that have rows
         weights, intercept = bits.weights @ words.T, np.where(known, bits.intercept_, 0.0) @ words.T
         intercept = np.where(stats.weight > 0.0, intercept, -np.inf)

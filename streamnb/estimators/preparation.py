@@ -187,27 +187,27 @@ class Preparation:
 
 
 @contextmanager
-def all_or_nothing(self: Any) -> Iterator[None]:
+def all_or_nothing(estimator: Any) -> Iterator[None]:
     """Restore the estimator if a fit or refit fails; what was said of the probabilities before is dropped.
 
     The seconds of a new report are those of all that was done, not only of the reads.
     """
-    before, began = dict(vars(self)), time.perf_counter()
+    before, began = dict(vars(estimator)), time.perf_counter()
     for name in ("unknown_below_", "recalibrated_"):
-        self.__dict__.pop(name, None)
+        estimator.__dict__.pop(name, None)
     try:
         yield
     except BaseException:  # including interrupts
-        self.__dict__ = before
+        estimator.__dict__ = before
         raise
-    report = vars(self).get("report_")
+    report = vars(estimator).get("report_")
     if report is not before.get("report_"):
-        self.report_ = replace(report, seconds=max(report.seconds, time.perf_counter() - began))
+        estimator.report_ = replace(report, seconds=max(report.seconds, time.perf_counter() - began))
 
 
 @contextmanager
 def fitting(
-    self: Any,
+    estimator: Any,
     progress: bool | None,
     n_threads: int | None,
     memory_limit: Any,
@@ -216,18 +216,18 @@ def fitting(
     checkpoint: Any = None,
 ) -> Iterator[RunOptions]:
     """The options of the reads of a fit, which keeps rows for further reads, and restores the estimator if it fails."""
-    with all_or_nothing(self), Keeping(keep, memory_limit) as keeping:
+    with all_or_nothing(estimator), Keeping(keep, memory_limit) as keeping:
         yield RunOptions(progress, n_threads, memory_limit, client, checkpoint, keeping)
 
 
-def opened_as_given(self: Any, given: Any, layer: str | None = None, beside: Iterable[Any] = ()) -> Source:
+def opened_as_given(estimator: Any, given: Any, layer: str | None = None, beside: Iterable[Any] = ()) -> Source:
     """Open X with its labels and weights, and remember column names; no step is learned yet.
 
     Groups and folds `beside` that are names of columns of X are no features.
     """
-    numbers = self._step_request().frames_of_numbers
-    rows = opened(*given, look=partial(remember_names, self), layer=layer, numbers=numbers, beside=beside)
-    self._preparation = Preparation(rows.encoding, layer, rows.label)
+    numbers = estimator._step_request().frames_of_numbers
+    rows = opened(*given, look=partial(remember_names, estimator), layer=layer, numbers=numbers, beside=beside)
+    estimator._preparation = Preparation(rows.encoding, layer, rows.label)
     return rows
 
 
@@ -240,33 +240,37 @@ def check_width(rows: Source, n_arrays: int, options: RunOptions) -> None:
 
 
 def opened_to_read_again(
-    self: Any, given: Any, options: RunOptions, layer: str | None = None, beside: Iterable[Any] = ()
+    estimator: Any, given: Any, options: RunOptions, layer: str | None = None, beside: Iterable[Any] = ()
 ) -> Source:
     """Open X as `opened_as_given` does, for several reads, between which rows are kept."""
-    rows = options.kept(opened_as_given(self, given, layer, beside))
-    rows.check_read_again(type(self).__name__)
+    rows = options.kept(opened_as_given(estimator, given, layer, beside))
+    rows.check_read_again(type(estimator).__name__)
     check_width(rows, ARRAYS_OF_TRAINING, options)
     return rows
 
 
 def opened_to_fit(
-    self: Any, given: Any, options: RunOptions | None = None, layer: str | None = None, beside: Iterable[Any] = ()
+    estimator: Any, given: Any, options: RunOptions | None = None, layer: str | None = None, beside: Iterable[Any] = ()
 ) -> Source:
     """Open the rows, learn their step, remember it, and apply it."""
-    rows, request, options = opened_as_given(self, given, layer, beside), self._step_request(), options or RunOptions()
+    rows, request, options = (
+        opened_as_given(estimator, given, layer, beside),
+        estimator._step_request(),
+        options or RunOptions(),
+    )
     check_width(rows, ARRAYS_OF_SCAN, options)
     step = None
     if request.reads:
         rows = options.kept(rows)
-        step = request.learned(rows, options, names_of(self))
-    remember_step(self, step)
+        step = request.learned(rows, options, names_of(estimator))
+    remember_step(estimator, step)
     return prepared(step, rows)
 
 
-def steps_of_folds(self: Any, rows: Source, options: RunOptions, folding: Folding | None) -> StepsOfFolds:
+def steps_of_folds(estimator: Any, rows: Source, options: RunOptions, folding: Folding | None) -> StepsOfFolds:
     """The steps of all rows and of the rows outside each fold; the step of all rows is remembered."""
-    steps = self._step_request().learned_by_fold(rows, options, names_of(self), folding)
-    remember_step(self, steps.whole)
+    steps = estimator._step_request().learned_by_fold(rows, options, names_of(estimator), folding)
+    remember_step(estimator, steps.whole)
     return steps
 
 
@@ -276,9 +280,9 @@ def remember_step(self: Any, step: LearnedStep | None) -> None:
     self._preparation = replace(self._preparation, step=step, requested=requested)
 
 
-def with_step(self: Any, step: LearnedStep) -> Any:
+def with_step(estimator: Any, step: LearnedStep) -> Any:
     """A copy of the estimator with a step learned from other rows."""
-    other = copy(self)
+    other = copy(estimator)
     remember_step(other, step)
     return other
 
@@ -422,29 +426,29 @@ def remember_names(self: Any, given: Any) -> None:
     check_features(self, given, reset=True)
 
 
-def check_features(self: Any, given: Any, *, reset: bool = False) -> None:
+def check_features(estimator: Any, given: Any, *, reset: bool = False) -> None:
     """Remember or check column names of a source, or of an object with a shape."""
     if not isinstance(given, Source):
         if given is not None:
-            validate_data(self, given, reset=reset, skip_check_array=True)
+            validate_data(estimator, given, reset=reset, skip_check_array=True)
         return
     names: Any = given.feature_names
     if reset:
-        self.feature_names_in_ = names
-    elif given.names_last and not np.array_equal(names, getattr(self, "feature_names_in_", names)):
+        estimator.feature_names_in_ = names
+    elif given.names_last and not np.array_equal(names, getattr(estimator, "feature_names_in_", names)):
         raise ValueError(
             "X has other columns than the rows that were fitted; give the table itself, a frame or a path, or make X "
             "with their vocabulary, such as snb.text(.., vocabulary=rows.vocabulary)"
         )
 
 
-def check_step(self: Any) -> None:
+def check_step(estimator: Any) -> None:
     """Raise where parameters request another step than the one applied in the fit."""
-    if not hasattr(self, "stats_"):
+    if not hasattr(estimator, "stats_"):
         return
-    step, applied = self._preparation.step, self._preparation.requested
-    n_features = getattr(self, "n_features_in_", 0) if step is None else step.n_features
-    requested = self._step_request().description(names_of(self), n_features)
+    step, applied = estimator._preparation.step, estimator._preparation.requested
+    n_features = getattr(estimator, "n_features_in_", 0) if step is None else step.n_features
+    requested = estimator._step_request().description(names_of(estimator), n_features)
     if requested != applied:
         raise ValueError(
             f"{requested or 'transform=None'}: what is done to rows is learned before the scan, which had "

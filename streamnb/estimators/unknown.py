@@ -137,7 +137,9 @@ def choose_unknown_below(
     return pd.DataFrame(shares, pd.Index(classes, name="class"))
 
 
-def _without(self: Any, given: tuple[Any, ...], held: np.ndarray, unseen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _without(
+    estimator: Any, given: tuple[Any, ...], held: np.ndarray, unseen: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Fit a model without `held` rows and classes of `unseen` ones: which rows it labels right, and how surely."""
     X, labels, weight, options = given
     out = held | unseen
@@ -146,7 +148,7 @@ def _without(self: Any, given: tuple[Any, ...], held: np.ndarray, unseen: np.nda
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", messages.StreamnbWarning)
         try:
-            model = clone(self).fit(X, named, trained, layer=self.layer_, **options)
+            model = clone(estimator).fit(X, named, trained, layer=estimator.layer_, **options)
         except ValueError as error:
             if not unseen.any():
                 raise

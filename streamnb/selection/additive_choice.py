@@ -31,7 +31,7 @@ from streamnb.training.reading import scores_of
 
 ALL = -1  # in place of the number of a fold: all rows
 FEW_READS = 20  # of models that are judged
-HELD = 2.0  # times an open model and sums of folds: weights of judged models, layers, and what threads hold; measured
+MEMORY_FACTOR = 2.0  # measured: of an open model and sums of folds, with judged weights, layers and threads
 MODELS_BYTES = 64 << 20  # of models that train at a time; of the sample, which is in memory, more reads cost nothing
 
 
@@ -87,20 +87,20 @@ class AdditiveChooser:
         """Each penalty judged without pairs."""
         return self.without_pairs.judged([{"l2": one, "l1": 0.0, "pair_factor": 1.0, "interactions": 0} for one in l2])
 
-    def needed(self, terms: AdditiveTerms) -> float:
+    def bytes_needed(self, terms: AdditiveTerms) -> float:
         """Bytes of an open model of these terms, and of all that is held beside it."""
         (n_columns, n_weights), n_classes = terms.layers.parts.shape, len(self.classes)
         n_rows = 1 if n_classes == 2 else n_classes
         groups = ModelGroups.of(self.learner.method, 1, n_columns, n_rows, self.options, n_weights)
         sums = 16 * (self.n_folds + 1) * n_columns * n_classes
-        return HELD * (groups.model_bytes + sums + bytes_of_data(n_columns, n_rows, self.n_folds))
+        return MEMORY_FACTOR * (groups.model_bytes + sums + bytes_of_data(n_columns, n_rows, self.n_folds))
 
     def check_memory(self, pairs: Sequence[FeaturePair]) -> None:
         """Raise before training where models with these pairs need more memory than allowed; say how many pairs fit."""
         n_pairs, limit = len(pairs), self.options.memory_limit
-        needed = self.needed(replace(self.terms, pairs=tuple(pairs)))
+        needed = self.bytes_needed(replace(self.terms, pairs=tuple(pairs)))
         what, cure = "an additive model of these features", "give a larger memory_limit, or fewer features"
-        alone, may = self.needed(self.terms), memory.allowed(limit)
+        alone, may = self.bytes_needed(self.terms), memory.allowed(limit)
         if n_pairs and needed > may:
             fit = min(int(n_pairs * max(may - alone, 0) / (needed - alone)), n_pairs // 2)
             what = f"{n_pairs:,} pairs of features"
@@ -220,7 +220,7 @@ class FoldStage:
     def judged(self, points: Sequence[dict[str, Any]]) -> list[JudgedPoint]:
         """Each point, with its score on each fold."""
         models: list[list[FoldModel]] = [[] for _ in points]
-        at_a_time = min(MODELS_BYTES, int(memory.allowed(self.chooser.options.memory_limit) / HELD))
+        at_a_time = min(MODELS_BYTES, int(memory.allowed(self.chooser.options.memory_limit) / MEMORY_FACTOR))
         for pairs, alike in groupby(range(self.chooser.n_folds), self.pairs.__getitem__):
             folds = list(alike)
             self.chooser.check_memory(pairs)

@@ -74,10 +74,13 @@ class HeldOut:
 
     def results(self, evaluation: Any, n_models: int) -> list[tuple[tuple[float, Any, Any], ...]]:
         """For each model (value, (K,) or None, error or None) by each scorer."""
-        points, found, none = points_of(evaluation, n_models), [], [None] * n_models
+        points, found = points_of(evaluation, n_models), []
         for one in self.scorer.each:
             values, per_class, errors = scored(replace(one, others=()), evaluation, points)
-            per_class, errors = none if per_class is None else per_class, none if errors is None else errors
+            if per_class is None:
+                per_class = [None] * n_models
+            if errors is None:
+                errors = [None] * n_models
             found.append(zip(np.round(values, DIGITS).tolist(), per_class, errors, strict=True))
         return list(zip(*found, strict=True))
 
@@ -97,6 +100,7 @@ class FoldModel:
 
     Attributes
     ----------
+    fold, point : int, the fold that is left out, and the index of the point
     scores : list, for each judged weights, of (value, (K,) or None, error or None) by each scorer
     used : list of (R + 1,), the nonzero judged weights in each row, then the features with any
     reached : list of int, after each read the index of the model's weights among those judged

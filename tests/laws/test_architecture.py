@@ -71,7 +71,7 @@ MOST = {  # `make house` prints what there is
     "statements": 44_500,
     "nodes per statement": 6.55,  # fewer files have fewer imports, which are statements without nodes
     "classes": 680,
-    "files": 334,
+    "files": 333,
     "files with one importer": 72,
     "conditional expressions per 1,000 statements": 57.0,
     "starred arguments per 1,000 statements": 23.6,
