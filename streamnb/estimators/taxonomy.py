@@ -25,7 +25,8 @@ def predict_ranks(self: Any, reads: Rows, confidence: float = 0.7, draws: int = 
 
     As the RDP classifier does (Wang, Garrity, Tiedje and Cole 2007): of the units of a row, such as its k-mers, one
     eighth is drawn with replacement, several times. The confidence of a rank is the share of draws whose best class has
-    the same names down to that rank as the prediction.
+    the same names down to that rank as the prediction. Classes that are equally good in a draw share it in equal parts,
+    so of references that are identical under two names none has a confidence above .5.
 
     Parameters
     ----------

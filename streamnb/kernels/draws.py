@@ -1,4 +1,4 @@
-"""Draws with replacement from the counted features of rows, and the best class of each draw.
+"""Draws with replacement from the counted features of rows, and the best classes of each draw.
 
 Weights are in float32 and laid out in tiles of WIDTH classes, (n_tiles, n_features, WIDTH). A tile stays in the cache
 while many rows pass. Each feature of a row is read once and added to the draws that it is in, whose scores are the
@@ -42,16 +42,22 @@ def draw(counts, indices, begin, end, row, seed, size, n_draws, units, places, c
 
 
 @kernel
-def best_of_draws(tile, number, start, columns, draws, sums, best, classes):
-    # the highest score of each draw of a row so far, and its class, with the classes of tile `number`; the first of
-    # equal ones. Columns ascend, so that the weights of one are at hand for all draws that it is in
+def best_of_draws(tile, number, start, columns, draws, sums, groups, decided, best, agreeing):
+    # the highest score of each draw of a row so far, with the classes of tile `number`, and of the classes that have
+    # it, agreeing[d, r] whose first r names, and no more, are those of class `decided`: groups[:, c] has a number for
+    # the names of class c down to each rank. Columns ascend, so that the weights of one are at hand for all its draws
     first_class = number * WIDTH
     add_draws(tile, columns, draws, sums)
     for d in range(len(best)):
         for c in range(min(WIDTH, len(start) - first_class)):
             score = sums[d, c] + start[first_class + c]
-            if score > best[d] or (score == best[d] and first_class + c < classes[d]):
-                best[d], classes[d] = score, first_class + c
+            if score > best[d]:
+                best[d], agreeing[d] = score, 0
+            if score == best[d]:
+                rank = 0
+                while rank < len(groups) and groups[rank, first_class + c] == groups[rank, decided]:
+                    rank += 1
+                agreeing[d, rank] += 1
 
 
 @kernel

@@ -72,11 +72,11 @@ class RankedDraws:
         totals = np.diff(np.append(0, np.cumsum(counts.data[: ends[-1]], dtype=np.int64))[ends])
         sizes = np.where(totals > 0, np.maximum(totals // SHARE, 1), 0)
         for rows in self._batches(sizes):
-            decided = answers[rows, 0].astype(np.intp)
             drawn = [self._drawn(counts, row, chunk.first_row + row, totals[row], sizes[row]) for row in rows.tolist()]
-            of_draws = self.taxonomy.groups[:, self._best(drawn, decided // draws.WIDTH)]
-            same = of_draws == self.taxonomy.groups[:, decided, None]
-            answers[rows, 1:] = same.mean(axis=2).T * (totals[rows] > 0)[:, None]
+            agreeing = self._agreeing(drawn, answers[rows, 0].astype(np.intp))
+            downto = np.cumsum(agreeing[:, :, ::-1], axis=2)[:, :, ::-1]  # names of at least so many ranks agree
+            shares = downto[:, :, 1:] / downto[:, :, :1]  # equally good classes have equal parts of a draw
+            answers[rows, 1:] = shares.mean(axis=1) * (totals[rows] > 0)[:, None]
         return answers
 
     def _batches(self, sizes: np.ndarray) -> Iterator[np.ndarray]:
@@ -100,22 +100,31 @@ class RankedDraws:
             )  # fmt: skip
         return columns, of_draws
 
-    def _best(self, drawn: list[tuple[np.ndarray, np.ndarray]], first_tiles: np.ndarray) -> np.ndarray:
-        """The best class of each draw; the first tile of each row is tried first, then those that may hold a better."""
+    def _agreeing(self, drawn: list[tuple[np.ndarray, np.ndarray]], decided: np.ndarray) -> np.ndarray:
+        """The best classes of each draw, (n_rows, n_draws, 1 + n_ranks), by the ranks at which they are as decided.
+
+        The tile of the decided class is tried first, then those that may hold one that is as good.
+        """
         tiles, start, bounds, highest = self._weights
+        groups, first_tiles = self.taxonomy.groups, decided // draws.WIDTH
         best = np.full((len(drawn), self.n_draws), -np.inf, np.float32)
-        classes, sums = np.zeros(best.shape, np.int64), aligned(self.n_draws, draws.WIDTH, np.float32)
+        agreeing = np.zeros((*best.shape, 1 + self.taxonomy.n_ranks), np.int64)
+        sums = aligned(self.n_draws, draws.WIDTH, np.float32)
         hopeful = np.zeros((len(drawn), len(tiles)), np.bool_)
-        for i, of_row in enumerate(drawn):
-            draws.best_of_draws(tiles[first_tiles[i]], first_tiles[i], start, *of_row, sums, best[i], classes[i])
+
+        def add_tile(i: int, number: int) -> None:
+            draws.best_of_draws(tiles[number], number, start, *drawn[i], sums, groups, decided[i], best[i], agreeing[i])
+
+        for i, number in enumerate(first_tiles.tolist()):
+            add_tile(i, number)
         for number, tile in enumerate(bounds):
             for i, of_row in enumerate(drawn):
                 draws.find_hopeful(tile, number, highest, *of_row, sums, best[i], hopeful[i])
         hopeful[np.arange(len(drawn)), first_tiles] = False
-        for number, tile in enumerate(tiles):
+        for number in range(len(tiles)):
             for i in np.flatnonzero(hopeful[:, number]).tolist():
-                draws.best_of_draws(tile, number, start, *drawn[i], sums, best[i], classes[i])
-        return classes
+                add_tile(i, number)
+        return agreeing
 
 
 def _room(n_columns: int, n_features: int) -> np.ndarray:
