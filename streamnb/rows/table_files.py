@@ -23,6 +23,7 @@ from streamnb.rows.table_columns import CATEGORY, DATES, MEASURED, NOTHING, arro
 from streamnb.rows.tables import PIECE_ROWS, Fields, Tables, batch_of_frame, check_names, schema_of_frame
 
 CONVERTED = *DATES, *MEASURED  # kinds whose types differ in units, zones and precision
+INT96: Any = {"coerce_int96_timestamp_unit": "us"}  # else Arrow reads years beyond 1678 to 2262 as other years
 
 
 class BatchTables(Tables):
@@ -109,12 +110,12 @@ class Dataset(BatchTables):
 
     def __init__(self, dataset: Any, protocol: str = ""):
         """`protocol` goes before the names of files, such as "s3://"."""
-        files = dataset.get_fragments()
+        files = map(_with_all_years, dataset.get_fragments())
         groups = (file.split_by_row_group() if hasattr(file, "split_by_row_group") else [file] for file in files)
         self._fragments = list(chain.from_iterable(groups))
         lengths = [_rows_of(fragment) for fragment in self._fragments]
         check_names(dataset.schema.names, "X")
-        super().__init__(dataset.schema, [[n] for n in lengths])
+        super().__init__(_with_their_units(dataset.schema, self._fragments[:1]), [[n] for n in lengths])
         paths = [protocol + path for path in getattr(dataset, "files", ())]
         self.files = with_sizes(path for path in paths if protocol or os.path.isfile(path))
         self.step = max(lengths, default=1)
@@ -137,6 +138,30 @@ class Dataset(BatchTables):
             batch_readahead=2,
             fragment_readahead=1,
         )
+
+
+def _with_all_years(fragment: Any) -> Any:
+    """A fragment of a dataset that reads INT96 timestamps of Parquet in microseconds."""
+    import pyarrow.dataset as ds
+
+    form = getattr(fragment, "format", None)
+    if not isinstance(form, ds.ParquetFileFormat) or form.read_options.coerce_int96_timestamp_unit != "ns":
+        return fragment
+    known = {"dictionary_columns": form.read_options.dictionary_columns}
+    form = ds.ParquetFileFormat(default_fragment_scan_options=form.default_fragment_scan_options, **known, **INT96)
+    groups = [group.id for group in fragment.row_groups]
+    file = fragment.buffer or fragment.path
+    return form.make_fragment(file, fragment.filesystem, fragment.partition_expression, row_groups=groups)
+
+
+def _with_their_units(schema: Any, fragments: list[Any]) -> Any:
+    """The schema of a dataset, with timestamps in microseconds where the first fragment reads them so."""
+    pa = arrow()
+    for field in (field for fragment in fragments for field in fragment.physical_schema):
+        place = schema.get_field_index(field.name)
+        if field.type == pa.timestamp("us") and place >= 0 and schema.types[place] == pa.timestamp("ns"):
+            schema = schema.set(place, field)
+    return schema
 
 
 def partitioned(path: str) -> Dataset:
@@ -200,8 +225,8 @@ def _parquet(path: str, expected: StoredFile | None = None, **options: Any) -> A
     import pyarrow.parquet as pq
 
     if is_url(path):  # columns that lie side by side are asked for together
-        return pq.ParquetFile(raw_file(path, expected), pre_buffer=True, **options)
-    return pq.ParquetFile(path, **options)
+        return pq.ParquetFile(raw_file(path, expected), pre_buffer=True, **INT96, **options)
+    return pq.ParquetFile(path, **INT96, **options)
 
 
 def _parquet_layout(path: str) -> tuple[Any, list[int], Counter[str]]:

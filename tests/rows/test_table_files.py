@@ -8,6 +8,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
@@ -41,6 +42,17 @@ def test_files_that_are_cut_off_are_named(tmp_path):
     for files in (ParquetFiles, IPCFiles):
         with pytest.raises(DataError, match=r"b cannot be read .* it is damaged, cut off"):
             files([str(path)], 1)
+
+
+def test_timestamps_of_spark_keep_their_years(tmp_path):
+    """INT96, in which nanoseconds end at the year 2262."""
+    dates = np.array(["9999-12-31", "0001-01-01", "1600-02-03", "2000-01-01"] * 9, "M8[us]")
+    rows = pa.table({"d": dates, "y": [0, 1, 0, 1] * 9})
+    (tmp_path / "k=1").mkdir()
+    pq.write_table(rows, tmp_path / "k=1" / "a.parquet", use_deprecated_int96_timestamps=True)
+    for X in (tmp_path / "k=1" / "a.parquet", tmp_path, ds.dataset(tmp_path), ds.dataset([ds.dataset(tmp_path)])):
+        names = snb.LinearNB("auto").fit(snb.table(X, "y", columns=["d"])).feature_names_in_
+        assert {"d: year=9999", "d: year=1", "d: year=1600", "d: year=2000"} <= set(names)
 
 
 # ---- CSV and JSON lines ----------------------------------------------------------------------------------------------
