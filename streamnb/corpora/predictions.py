@@ -70,9 +70,9 @@ def write_predictions(
     X : path, list of paths, a table, or what `text` or `table` opened
         A data frame, an Arrow table or a Dask frame, whose partitions are the parts; this process reads them. Or files,
         a pattern such as ``crawl/*.jsonl.zst``, a folder, or URLs that fsspec knows. JSON lines, CSV and lines
-        of text may be packed (.gz, .zst); Parquet and Arrow IPC files are tables; a record of a WARC or WET file is a
-        text with the fields ``url``, ``date`` and ``id`` (``pip install streamnb[warc]``). Files are read as they come,
-        without an index.
+        of text may be packed (.gz, .bz2, .xz, .zst, .lz4); Parquet and Arrow IPC files are tables; a record of a WARC
+        or WET file is a text with the fields ``url``, ``date`` and ``id`` (``pip install streamnb[warc]``). Files are
+        read as they come, without an index.
     folder : path or URL
         Where the parts are written: a new or an empty folder, or that of a run that was broken off.
     proba, scores : bool

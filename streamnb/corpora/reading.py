@@ -33,7 +33,6 @@ from streamnb.rows.files import (
     LINES,
     MAGIC,
     PARQUET,
-    TEXT_PACKED,
     WARC,
     by_magic,
     by_name,
@@ -103,7 +102,7 @@ def kind_of_files(files: Files, whole_files: bool = False) -> str:
     """What all files are: lines, JSON lines, CSV, Parquet, Arrow IPC, WARC, or with `whole_files` a row each."""
     if whole_files:
         return FILES
-    kinds = {path: by_name(path, TEXT_PACKED) or LINES for path, _ in files}
+    kinds = {path: by_name(path) or LINES for path, _ in files}
     first = files[0][0]
     for path, kind in kinds.items():
         if kind != kinds[first]:

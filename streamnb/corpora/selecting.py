@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -58,8 +57,8 @@ def select(
     model : fitted classifier, or dict of these by name
         Models of texts may be several, which score the rows in one read.
     X, folder, text, whole_files, errors, force, progress, n_threads, client
-        As in `write_predictions`. Kept rows are written in the format of X, packed as its first file is; plain text
-        and documents as JSON lines.
+        As in `write_predictions`. Kept rows are written in the format of X, packed as its first file is, if by
+        gzip or Zstandard, else by the latter; plain text and documents as JSON lines.
     label : label, optional
         The class that is wanted. The score of a row is its probability; of models that have none, the margin.
     threshold : float, optional
@@ -134,7 +133,7 @@ def select(
     begin(place, about | {"seed": seed if way.name == "resample" else None}, files, force)
     reading, parts = CorpusReading(kind, models.encoding, whole=True), parts_of(files, kind)
     first = files[0][0]
-    packed = Path(first).suffix if compression_by_name(first) else ""
+    packed = {None: "", "gzip": ".gz"}.get(compression_by_name(first), ".zst")
     ending = ENDINGS[kind] + packed if kind in ENDINGS else ".parquet"
     least = None if threshold is None else float(threshold)
     if way.name in ("threshold", "where") and not drop_repeats:

@@ -142,9 +142,9 @@ def sequences(
     Parameters
     ----------
     X : path, URL, list of these, or list of str
-        FASTA or FASTQ files, or a pattern such as `silva/*.fasta.gz`; the first bytes give the format, and whether they
-        are compressed by gzip or Zstandard. FASTA may have several lines a sequence; FASTQ has four a record. Or
-        sequences in memory.
+        FASTA or FASTQ files, or a pattern such as `silva/*.fasta.gz`; the first bytes give the format, and how they
+        are compressed, by gzip, bzip2, xz, Zstandard or LZ4. FASTA may have several lines a
+        sequence; FASTQ has four a record. Or sequences in memory.
     y : path, dict, "header" or (n_rows,), optional
         Labels. A path is a table with tabs, as of QIIME 2: an identifier and its label, such as a taxonomy, in each
         line; further columns, comments ("#") and a first line of titles ("Feature ID") are passed over. A dict has a

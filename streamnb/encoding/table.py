@@ -237,8 +237,8 @@ def table(
     Parameters
     ----------
     X : path, URL, list of these, or table
-        Parquet, Arrow IPC (Feather), CSV, TSV or JSON lines files, the last three optionally ".gz" or ".zst";
-        a pattern such as `flights/*.parquet`; a folder of such files (folder names such as "month=7" become a column,
+        Parquet, Arrow IPC (Feather), CSV, TSV or JSON lines files, the last three may be compressed, as for `text`; a
+        pattern such as `flights/*.parquet`; a folder of such files (folder names such as "month=7" become a column,
         too). Or a table: pandas, Polars, Dask, Arrow, an Arrow dataset, or a list of dicts. A lazy frame of Polars, a
         relation of DuckDB, a reader of record batches and an iterator (or callable) of batches or frames are read into
         memory first.

@@ -27,7 +27,6 @@ from streamnb.rows.documents import TextFolders, WarcFiles
 from streamnb.rows.files import (
     IPC,
     PARQUET,
-    TEXT_PACKED,
     WARC,
     by_name,
     files_at,
@@ -70,9 +69,10 @@ def text(
         Files, a pattern such as `news/*.jsonl`, or a folder. The extension gives the format. ".jsonl", ".ndjson" and
         ".json" are JSON lines; ".csv" and ".tsv" are tables with a header row; ".parquet", ".arrow" and ".feather" are
         tables. ".warc" and ".wet" are web archives with a row in each record of text, of pages of HTML the visible
-        text. All others are plain text with a row in each line. A further ".gz" or ".zst" is decompressed. In a folder
-        of folders each is a class and each file a row. Or texts in memory: a list, an array, a column of pandas, Polars
-        or Arrow, or a table of these. In a list, URLs are files if `text` names a field, and texts otherwise.
+        text. All others are plain text with a row in each line. A further ".gz", ".bz2", ".xz", ".zst" or ".lz4"
+        is decompressed. In a folder of folders each is a class and each file a row. Or texts in memory: a list, an
+        array, a column of pandas, Polars or Arrow, or a table of these. In a list, URLs are files if `text` names a
+        field, and texts otherwise.
     text : str, optional
         The field or column that holds the text.
     y, weight : str or (n_rows,), optional
@@ -113,7 +113,7 @@ def text(
     DataError
         A file cannot be read: the message names it, and the row.
     ImportError
-        Tables, JSON lines, CSV and .zst need pyarrow, ``pip install streamnb[tables]``; web archives fastwarc,
+        Tables, JSON lines, CSV, .zst and .lz4 need pyarrow, ``pip install streamnb[tables]``; web archives fastwarc,
         ``pip install streamnb[warc]``.
     MemoryError
         A vocabulary would take more than `memory_limit`.
@@ -269,7 +269,7 @@ def _opened(X: Any, text: str | None, y: Any, weight: Any, n_threads: int) -> tu
         folders = TextFolders(paths)
         return folders if y is None else folders.without_labels(), y, weight
     named_y, named_weight = (name if isinstance(name, str) else None for name in (y, weight))
-    if all(by_name(path, TEXT_PACKED) == WARC for path in paths):
+    if all(by_name(path) == WARC for path in paths):
         files: Any = WarcFiles(paths)
         for name, given in (("y", named_y), ("weight", named_weight)):
             if given is not None:

@@ -26,6 +26,7 @@ from streamnb.rows.files import (
     compression_of_text,
     content_of,
     damaged,
+    head_of,
     listed_at,
     of_each,
     opened_file,
@@ -42,6 +43,7 @@ TEXT = "text"
 HTML = "text/html", "application/xhtml+xml"
 WITH_TEXT = "conversion", "response", "resource"  # types of records
 ZLIB_CODINGS, ARROW_CODINGS = ("gzip", "x-gzip", "deflate"), {"br": "brotli", "zstd": "zstd"}  # of bodies
+DICTIONARY = b"\x5d\x2a\x4d\x18"  # begins a WARC file of zstd with the dictionary that its records are packed by
 CHUNK = re.compile(rb"\s*([0-9a-fA-F]+)[ \t]*(?:;[^\r\n]*)?\r?\n")
 COMMENT, META = re.compile(rb"<!--.*?-->", re.DOTALL), re.compile(rb"<meta\s[^>]*>", re.IGNORECASE)
 XML = re.compile(rb"^\s*<\?xml\s[^>]*>", re.IGNORECASE)
@@ -182,11 +184,7 @@ class _Archive:
     """The bytes of a WARC file from front to back, with the places that fastwarc asks for."""
 
     def __init__(self, path: str):
-        if compression_of(path) == "gzip":  # of a member for each record, which Arrow unpacks faster than Python
-            file = read_ahead(path) if is_url(path) else path
-            self._stream = pyarrow_for("a WARC file").input_stream(file, compression="gzip")
-        else:
-            self._stream = opened_file(path)
+        self._stream = _with_dictionary(path) if head_of(path).startswith(DICTIONARY) else opened_file(path)
         self._place = 0
         self._head = self._stream.read(HEAD)
         first_line = self._head.lstrip().partition(b"\n")[0]
@@ -208,6 +206,16 @@ class _Archive:
 
     def tell(self) -> int:
         return self._place
+
+
+def _with_dictionary(path: str) -> Any:
+    try:
+        from fastwarc.stream_io import ZstdReader
+    except ImportError as error:
+        raise ImportError(
+            f"{path} is packed by a dictionary, which needs fastwarc 2: pip install -U fastwarc"
+        ) from error
+    return ZstdReader(read_ahead(path) if is_url(path) else path)
 
 
 def _warc() -> Any:

@@ -1,7 +1,7 @@
 """Recognises files by their first bytes or their names, and opens them, compressed or not."""
 
 import bz2
-import gzip
+import io
 import lzma
 import os
 import re
@@ -9,8 +9,8 @@ import zlib
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from glob import glob, has_magic
-from io import BufferedReader
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,7 +28,14 @@ HDF5, PARQUET, IPC, CSV, JSON, LINES = "HDF5", "Parquet", "Arrow IPC", "CSV", "J
 SEQUENCES = "sequences"
 WARC, FILES = "WARC", "files"  # documents: records of web archives, and files that are a row each
 MAGIC = {b"\x89HDF": HDF5, b"PAR1": PARQUET, b"ARROW1": IPC}
-COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
+COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
+COMPRESSED |= {b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
+SKIPPABLE = b"\x2a\x4d\x18"  # after a byte from 0x50 to 0x5f: a frame of zstd and lz4 that holds something else
+MEMBERS: dict[str, Any] = {  # what unpacks a member of a file, of which it has one or several
+    "gzip": partial(zlib.decompressobj, 31),
+    "bzip2": bz2.BZ2Decompressor,
+    "xz": lzma.LZMADecompressor,
+}
 ENDINGS = {
     **dict.fromkeys((".h5", ".hdf5", ".h5ad", ".loom"), HDF5),
     **dict.fromkeys((".parquet", ".pq"), PARQUET),
@@ -39,8 +46,8 @@ ENDINGS = {
     **dict.fromkeys((".jsonl", ".ndjson", ".json"), JSON),
 }
 DAMAGED = EOFError, zlib.error, lzma.LZMAError, OSError  # what reading a damaged file raises
-TEXT_PACKED = {".gz": "gzip", ".zst": "zstd"}  # endings of compressed text files
-_PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+PACKED = {".gz": "gzip", ".bgz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd", ".lz4": "lz4"}  # by endings
+UNPACKED_BYTES = 1 << 17  # of a file that is unpacked at once
 _SVMLIGHT = ".svm", ".svmlight", ".libsvm"
 _LINE = re.compile(rb"\s*[-+.\w,]*\s*(?:qid:\d+\s+)?\d+:[^\s:]+(?:\s|$)")  # the beginning of one
 _TABLE = "open it with snb.table(path, y=..)"
@@ -144,7 +151,7 @@ def holds_text_files(X: Any) -> bool:
         path = next((file for file in (*path.glob("*"), *path.glob("*/*")) if file.is_file()), path)
     elif not path.is_file() and not has_magic(str(X)):
         return False
-    return path.name.removesuffix(path.suffix if path.suffix in TEXT_PACKED else "").endswith(".txt")
+    return _unpacked_name(path.name).endswith(".txt")
 
 
 def stored(path: Any) -> StoredFile:
@@ -164,7 +171,7 @@ def raw_file(path: Any, expected: StoredFile | None = None) -> Any:
 def read_ahead(path: Any, expected: StoredFile | None = None, block: int = REMOTE_BYTES) -> Any:
     """Open a file that is read from front to back; at a URL in blocks of so many bytes."""
     file = raw_file(path, expected)
-    return BufferedReader(file, block) if is_url(path) else file
+    return io.BufferedReader(file, block) if is_url(path) else file
 
 
 def damaged(path: Any, error: BaseException, name: str = "X") -> DataError:
@@ -189,7 +196,7 @@ def check_file(path: str, n_bytes: int) -> None:
 
 def compression_by_name(path: str) -> str | None:
     """How a text file is compressed according to its name; None if it is not."""
-    return next((how for end, how in TEXT_PACKED.items() if without_query(path).endswith(end)), None)
+    return PACKED.get(os.path.splitext(without_query(path))[1])
 
 
 def without_query(path: str) -> str:
@@ -202,15 +209,16 @@ def by_magic(head: bytes, kinds: dict[bytes, str]) -> str | None:
     return next((kind for magic, kind in kinds.items() if head.startswith(magic)), None)
 
 
-def by_name(path: str, packed: Iterable[str] = _PACKED) -> str | None:
+def by_name(path: str) -> str | None:
     """The kind of a file by the ending of its name, before an ending for its compression."""
-    name = _unpacked_name(path, packed)
+    name = _unpacked_name(path)
     return next((kind for ending, kind in ENDINGS.items() if name.endswith(ending)), None)
 
 
-def _unpacked_name(path: str, packed: Iterable[str]) -> str:
+def _unpacked_name(path: str) -> str:
     name = without_query(path).lower().rstrip("/")
-    return next((name.removesuffix(end) for end in packed if name.endswith(end)), name)
+    rest, ending = os.path.splitext(name)
+    return rest if ending in PACKED else name
 
 
 def kind_of(path: str) -> str | None:
@@ -245,21 +253,28 @@ def with_sizes(paths: Iterable[str]) -> tuple[tuple[str, int], ...]:
 
 def compression_of(path: Any) -> str | None:
     """How a file is compressed, by its first bytes; None if it is not."""
-    with raw_file(path) as file:
-        return by_magic(file.read(8), COMPRESSED)
+    return _head_and_packing(path)[1]
 
 
 def compression_of_text(path: str) -> str | None:
     """How a file of text is compressed, None if it is not; refuse files of other kinds than their names say."""
-    with raw_file(path) as file:
-        head = file.read(HEAD)[:8]
-    named, packed = compression_by_name(path), by_magic(head, COMPRESSED)
+    named, (head, packed) = compression_by_name(path), _head_and_packing(path)
     if named is not None and packed != named:
         raise DataError(f"{path} is not a {named} file, as its name says; it begins with the bytes {head!r}")
-    other = by_magic(head, {**MAGIC, b"PK\x03\x04": "a zip"}) or (packed if packed in ("bzip2", "xz") else None)
+    other = by_magic(head, {**MAGIC, b"PK\x03\x04": "a zip"})
     if other is not None:
         raise DataError(f"{path} is {other}, not a text file; give JSON lines, CSV or lines of text")
     return packed
+
+
+def _head_and_packing(path: Any) -> tuple[bytes, str | None]:
+    """The first bytes of a file, after frames to be skipped, and how it is compressed."""
+    with raw_file(path) as file:
+        head, packed = file.read(8), None
+        while head[1:4] == SKIPPABLE and head[0] >> 4 == 5:
+            file.seek(int.from_bytes(head[4:], "little"), os.SEEK_CUR)
+            head, packed = file.read(8), "zstd"
+    return head, by_magic(head, COMPRESSED) or packed
 
 
 def opened_file(path: Any) -> Any:
@@ -269,13 +284,51 @@ def opened_file(path: Any) -> Any:
 
 def unpacked_file(path: Any, packed: str | None, expected: StoredFile | None = None) -> Any:
     """Open a file that is known to be compressed in this way, or not at all; see `raw_file`."""
-    if packed is None:
-        return read_ahead(path, expected)
-    source = read_ahead(path, expected) if is_url(path) else os.fspath(path)
-    if packed == "zstd":
-        return pyarrow_for(".zst files").input_stream(source, compression="zstd")
-    unpacked: Any = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}[packed]
-    return unpacked(source)
+    file = read_ahead(path, expected)
+    if packed in MEMBERS:
+        return io.BufferedReader(_Unpacked(file, MEMBERS[packed]), UNPACKED_BYTES)
+    if packed is not None:
+        return pyarrow_for(f"a {packed} file").input_stream(file, compression=packed)
+    return file
+
+
+class _Unpacked(io.RawIOBase):
+    """The content of a compressed file."""
+
+    def __init__(self, file: Any, new_member: Callable[[], Any]):
+        self._file, self._parts, self._rest = file, _parts_of(file, new_member), memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        rest = self._rest or memoryview(next(self._parts, b""))
+        n = min(len(rest), len(buffer))
+        buffer[:n], self._rest = rest[:n], rest[n:]
+        return n
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def _parts_of(file: Any, new_member: Callable[[], Any]) -> Iterator[bytes]:
+    """Yield the content of all members of a file, also where zeros are between or after them, as tapes and xz have."""
+    stored = file.read(UNPACKED_BYTES)
+    while stored:
+        member = new_member()
+        while not member.eof:
+            part = member.decompress(stored, UNPACKED_BYTES)
+            stored = getattr(member, "unconsumed_tail", b"")
+            if part:
+                yield part
+            elif not stored and not member.eof:
+                stored = file.read(UNPACKED_BYTES)
+                if not stored:
+                    raise EOFError("it ends before what is compressed does")
+        stored = member.unused_data.lstrip(b"\0")
+        while not stored and (more := file.read(UNPACKED_BYTES)):
+            stored = more.lstrip(b"\0")
 
 
 def content_of(path: str, packed: str | None, name: str = "X") -> bytes:
@@ -291,7 +344,7 @@ def is_svmlight(path: Any) -> bool:
     """Whether a path is a svmlight file, compressed or not, by its name or its first line."""
     if not isinstance(path, (str, os.PathLike)) or not (is_url(path) or os.path.isfile(path)):
         return False
-    if _unpacked_name(os.fspath(path), _PACKED).endswith(_SVMLIGHT):
+    if _unpacked_name(os.fspath(path)).endswith(_SVMLIGHT):
         return True
     if is_url(path) and by_name(os.fspath(path)):  # without a request
         return False

@@ -39,7 +39,7 @@ def svmlight(path: Any, *, n_features: int | None = None, zero_based: Any = "aut
     Parameters
     ----------
     path : path or URL
-        The file may be compressed by gzip, bzip2, xz or (with pyarrow) zstd, recognised by its first bytes.
+        The file may be compressed by gzip, bzip2, xz or (with pyarrow) zstd or lz4, recognised by its first bytes.
     n_features : int, optional
         One more than the highest index by default. Set it if other files have to have the same number.
     zero_based : {"auto", True, False}

@@ -19,7 +19,6 @@ from streamnb.rows.files import (
     HEAD,
     JSON,
     LINES,
-    TEXT_PACKED,
     by_name,
     compression_of_text,
     damaged,
@@ -93,7 +92,7 @@ def _read_head(infer: Infer, file: Any, path: str) -> tuple[Format, int, bytes]:
     while more and b"\n" not in rest:  # labels and columns are inferred from a whole line
         rest += (more := _read_exactly(file, max(PIECE_BYTES, len(rest)), path))
     begin = len(BOM) if rest.startswith(BOM) else 0
-    kind = by_name(path, TEXT_PACKED)
+    kind = by_name(path)
     kind = kind if kind in (CSV, JSON) else LINES
     if kind != LINES and rest.startswith(UTF16):
         raise DataError(f"{path} is UTF-16, as its first bytes say; write it as UTF-8: iconv -f UTF-16 -t UTF-8")

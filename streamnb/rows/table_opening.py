@@ -23,7 +23,6 @@ from streamnb.rows.files import (
     MAGIC,
     PARQUET,
     SEQUENCES,
-    TEXT_PACKED,
     WARC,
     by_magic,
     by_name,
@@ -198,7 +197,7 @@ def is_path(X: Any) -> bool:
 
 def format_of(path: str) -> str | None:
     """The format of a table file, by its name; None if it is not a table."""
-    kind = by_name(path, TEXT_PACKED)
+    kind = by_name(path)
     return None if kind in (HDF5, WARC, SEQUENCES) else LINES if kind in (CSV, JSON) else kind
 
 
