@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 import numpy as np
 
@@ -45,9 +46,10 @@ class StreamnbWarning(UserWarning):
     """
 
 
-def listed(labels: np.ndarray) -> str:
-    """Labels as text for a message; at most the first 20."""
-    return f"{labels[:20].tolist()}" + (f" and {len(labels) - 20:,} more" if len(labels) > 20 else "")
+def listed(labels: Any) -> str:
+    """Labels or names as text for a message; at most the first 20."""
+    shown = np.asarray(labels[:20], object).tolist()
+    return f"{shown}" + (f" and {len(labels) - 20:,} more" if len(labels) > 20 else "")
 
 
 def warn_absent(classes: np.ndarray) -> None:

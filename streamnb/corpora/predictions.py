@@ -175,7 +175,7 @@ def warn_of_unknown(argument: str, names: Iterable[str], path: str) -> None:
     for name in names:
         if known and name not in known:
             near = get_close_matches(name, known, 1)
-            cure = f"did you mean {near[0]!r}?" if near else f"they have {listed(np.array([*known], object))}"
+            cure = f"did you mean {near[0]!r}?" if near else f"they have {listed([*known])}"
             warn(f"{argument}={name!r}: no row at the beginning of {path} has such a field; {cure}")
 
 

@@ -8,8 +8,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from streamnb.core.messages import DataError, listed
 from streamnb.core.stored_files import is_url
 from streamnb.encoding.table_encoding import TableEncoding
@@ -267,7 +265,7 @@ class HeldTable:
         known = [str(name) for name in getattr(self.table, "column_names", None) or self.table.columns]
         for name in names:
             if name not in known:
-                raise ValueError(f"{argument}={name!r} is not a column of X; it has {listed(np.array(known, object))}")
+                raise ValueError(f"{argument}={name!r} is not a column of X; it has {listed(known)}")
 
     @property
     def parts(self) -> list[CorpusPart]:

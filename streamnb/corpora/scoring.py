@@ -83,9 +83,7 @@ class ScoringModels:
             return found[0]
         known = [str(label) for fitted in self.given.values() for label in fitted.classes_]
         if not found:
-            raise ValueError(
-                f"{argument}: {name!r} is not a label of the model; its labels are {listed(np.array(known))}"
-            )
+            raise ValueError(f"{argument}: {name!r} is not a label of the model; its labels are {listed(known)}")
         raise ValueError(
             f"{argument}: {name!r} is a label of several models; name the model, too: {found[0][0]}.{name}"
         )

@@ -324,7 +324,7 @@ def _columns(X: Any, text: str | None, y: Any, weight: Any) -> tuple[TextsInMemo
             raise ValueError(f"{given} names a column, but {TextsInMemory.no_columns}")
         return TextsInMemory(X), y, weight
     if text is None:
-        raise ValueError(f"X is a table; text= should name its column of texts: {listed(np.array(names, object))}")
+        raise ValueError(f"X is a table; text= should name its column of texts: {listed(names)}")
     columns = (column_of(X, one, name) if isinstance(one, str) else one for name, one in (("y", y), ("weight", weight)))
     y, weight = (np.asarray(one) if hasattr(one, "to_numpy") else one for one in columns)
     return TextsInMemory(column_of(X, text, "text"), X), y, weight

@@ -293,7 +293,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         self._used = self.get_params(deep=False)
         system = self._system()
         if len(system.vanishing):
-            names = messages.listed(np.array([self._name_of(j) for j in system.vanishing], object))
+            names = messages.listed([self._name_of(j) for j in system.vanishing])
             messages.warn(f"values of {names} are so small that their squares are 0 in float64; give other units")
         coefficients = system.coefficients(self._solve(system))
         self._set_weights(coefficients, system.intercepts(coefficients))

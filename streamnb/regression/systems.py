@@ -310,7 +310,7 @@ class System:
                 solution = cho_solve((factor, True), (self.with_targets * unit[:, None])[order])
             weights = solution[np.argsort(order)] * unit[:, None]
         if dependent:
-            names = messages.listed(np.array([name_of(int(self.kept[j])) for j in dependent], object))
+            names = messages.listed([name_of(int(self.kept[j])) for j in dependent])
             raise ValueError(
                 f"alpha={strength:g} leaves the weights undetermined: {names} depend on other columns of X, or nearly "
                 "so; leave them out, or give a larger alpha"

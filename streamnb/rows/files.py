@@ -244,7 +244,8 @@ def unlike_zarr(path: Any) -> str | None:
 def of_each(function: Callable[[str], T], paths: Iterable[str], n_threads: int = 1) -> list[T]:
     """The results of a function for each file; at URLs in more threads, because requests take time."""
     paths = list(paths)
-    return list(in_order(function, paths, max(n_threads, REQUESTS) if any(map(is_url, paths)) else n_threads))
+    n_threads = max(n_threads, REQUESTS * any(map(is_url, paths)))
+    return list(in_order(function, paths, n_threads))
 
 
 def with_sizes(paths: Iterable[str]) -> tuple[tuple[str, int], ...]:
@@ -353,8 +354,8 @@ def is_svmlight(path: Any) -> bool:
             head = file.read(HEAD)
     except (*DAMAGED, ImportError, DataError):
         return False
-    lines = (line for line in head.split(b"\n") if line.strip() and not line.startswith(b"#"))
-    return any(_LINE.match(line) for _, line in zip(range(1), lines, strict=False))
+    first = next((line for line in head.split(b"\n") if line.strip() and not line.startswith(b"#")), b"")
+    return _LINE.match(first) is not None
 
 
 def holds_numbers(path: Any) -> bool:

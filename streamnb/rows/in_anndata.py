@@ -233,7 +233,7 @@ def genes_by_name(given: Any, fitted: Any) -> GenesByName:
     if 2 * n_known < len(fitted):
         raise ValueError(
             f"X has {n_known:,} of the {len(fitted):,} genes that the model was fitted on, which is fewer than half: "
-            f"{listed(np.array(lacking, object))} are not among its var_names, {listed(np.array(given, object))}; name "
+            f"{listed(lacking)} are not among its var_names, {listed(given)}; name "
             "genes as in the fit, by symbols or by identifiers"
         )
     if lacking:

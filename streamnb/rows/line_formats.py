@@ -253,7 +253,7 @@ def format_beside(beside: Fields, infer: "Infer", head: bytes, kind: str, where:
         for name in beside.beside:
             if kind == CSV and form.names and form.names.count(name) != 1:
                 what = "names several columns" if name in form.names else "is no column"
-                raise ValueError(f"keep={name!r} {what} of {where}; it has {listed(np.array(form.names))}")
+                raise ValueError(f"keep={name!r} {what} of {where}; it has {listed(form.names)}")
             found = known.field(name).type if name in known.names else pa.null()
             types.setdefault(name, pa.string() if pa.types.is_null(found) else found)
     fields = replace(form.fields, beside=beside.beside, lines=beside.lines)
@@ -290,7 +290,7 @@ def text_format(named: dict[str, str | None], labels: str, head: bytes, kind: st
         if form.names and form.names.count(name) != 1:
             what = "is the name of several columns" if name in form.names else "is no column"
             like = " (it looks like JSON)" if head.startswith(b"{") else ""
-            raise DataError(f"{where}: {name!r} {what}; it has {listed(np.array(form.names))}{like}")
+            raise DataError(f"{where}: {name!r} {what}; it has {listed(form.names)}{like}")
     sample = whole_lines(head[begin:], form)
     if sample.strip() and y is not None:
         found = form.table(sample, form.fields.all, 0, where).schema.field(y).type

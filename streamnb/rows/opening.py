@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-import numpy as np
 import scipy.sparse as sp
 import zarr
 from zarr.abc.store import Store
@@ -57,7 +56,7 @@ def _with_column(X: Any, column: Any, argument: str) -> tuple[Any, Any]:
     here = [name == column for name in names]
     if sum(here) != 1:
         what = "is the name of several columns" if any(here) else "is none of the columns"
-        raise ValueError(f"{argument}={column!r} {what} of X: {messages.listed(np.asarray(names, object))}")
+        raise ValueError(f"{argument}={column!r} {what} of X: {messages.listed(names)}")
     if in_arrow:
         pa = pyarrow_for("a table")
         X = pa.table(X)

@@ -115,7 +115,7 @@ class Dataset(BatchTables):
         self._fragments = list(chain.from_iterable(groups))
         lengths = [_rows_of(fragment) for fragment in self._fragments]
         check_names(dataset.schema.names, "X")
-        super().__init__(_with_their_units(dataset.schema, self._fragments[:1]), [[n] for n in lengths])
+        super().__init__(dataset.schema, [[n] for n in lengths])
         paths = [protocol + path for path in getattr(dataset, "files", ())]
         self.files = with_sizes(path for path in paths if protocol or os.path.isfile(path))
         self.step = max(lengths, default=1)
@@ -147,21 +147,10 @@ def _with_all_years(fragment: Any) -> Any:
     form = getattr(fragment, "format", None)
     if not isinstance(form, ds.ParquetFileFormat) or form.read_options.coerce_int96_timestamp_unit != "ns":
         return fragment
-    known = {"dictionary_columns": form.read_options.dictionary_columns}
-    form = ds.ParquetFileFormat(default_fragment_scan_options=form.default_fragment_scan_options, **known, **INT96)
+    form = ds.ParquetFileFormat(dictionary_columns=form.read_options.dictionary_columns, **INT96)
     groups = [group.id for group in fragment.row_groups]
     file = fragment.buffer or fragment.path
     return form.make_fragment(file, fragment.filesystem, fragment.partition_expression, row_groups=groups)
-
-
-def _with_their_units(schema: Any, fragments: list[Any]) -> Any:
-    """The schema of a dataset, with timestamps in microseconds where the first fragment reads them so."""
-    pa = arrow()
-    for field in (field for fragment in fragments for field in fragment.physical_schema):
-        place = schema.get_field_index(field.name)
-        if field.type == pa.timestamp("us") and place >= 0 and schema.types[place] == pa.timestamp("ns"):
-            schema = schema.set(place, field)
-    return schema
 
 
 def partitioned(path: str) -> Dataset:

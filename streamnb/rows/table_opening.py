@@ -16,14 +16,11 @@ from streamnb.core.threads import n_cores
 from streamnb.rows.boundary import as_matrix, check_not_delayed, is_dask, is_stream, made_by
 from streamnb.rows.files import (
     CSV,
-    HDF5,
     IPC,
     JSON,
     LINES,
     MAGIC,
     PARQUET,
-    SEQUENCES,
-    WARC,
     by_magic,
     by_name,
     files_at,
@@ -40,6 +37,7 @@ from streamnb.rows.tables import ArrowTable, FrameTable, NumberSource, Tables, c
 
 COMPLETE, COUNTS, ANY, NONE = "complete", "counts", "any", "none"  # which tables of numbers are not encoded
 IN_MEMORY = "iloc", "num_rows", "height"  # attributes of tables whose rows are held
+TABLES = {PARQUET: PARQUET, IPC: IPC, CSV: LINES, JSON: LINES}  # formats of tables
 SOME_ROWS = 1 << 14  # rows of a frame that are checked for missing values together
 
 
@@ -96,8 +94,8 @@ def _of_stream(X: Any) -> Any:
     for n, table in enumerate(tables):
         if table.column_names != tables[0].column_names:
             raise DataError(
-                f"X: chunk {n} has the columns {listed(np.array(table.column_names, object))}, and the first one has "
-                f"{listed(np.array(tables[0].column_names, object))}; chunks of one table should have the same columns"
+                f"X: chunk {n} has the columns {listed(table.column_names)}, and the first one has "
+                f"{listed(tables[0].column_names)}; chunks of one table should have the same columns"
             )
     try:
         return pa.concat_tables([table.replace_schema_metadata() for table in tables], promote_options="permissive")
@@ -197,8 +195,7 @@ def is_path(X: Any) -> bool:
 
 def format_of(path: str) -> str | None:
     """The format of a table file, by its name; None if it is not a table."""
-    kind = by_name(path)
-    return None if kind in (HDF5, WARC, SEQUENCES) else LINES if kind in (CSV, JSON) else kind
+    return TABLES.get(by_name(path) or "")
 
 
 def open_tables(X: Any, kinds: Mapping[str, str | None], n_threads: int) -> Tables:

@@ -293,7 +293,7 @@ def check_has(schema: Any, names: Sequence[str | None], argument: str, where: st
 
 
 def shown_names(schema: Any) -> str:
-    return listed(np.array(schema.names, object))
+    return listed(schema.names)
 
 
 class TableSource(RawSource):

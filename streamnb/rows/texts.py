@@ -104,7 +104,7 @@ def column_of(table: Any, column: str, name: str) -> Any:
     """A column of a table; `name` is the argument that names it."""
     names = columns_in(table) or []
     if names.count(column) != 1:
-        raise ValueError(f"{name}={column!r} is none of the columns of X: {listed(np.array(names, object))}")
+        raise ValueError(f"{name}={column!r} is none of the columns of X: {listed(names)}")
     return table[column]
 
 
