@@ -28,8 +28,8 @@ from streamnb.problem.schemes import as_scheme
 from streamnb.rows.preparing import RowOptions, map_name
 from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan, with_folds
-from streamnb.selection.cross_validation import cross_validated, of_columns_outside
-from streamnb.selection.folded_scan import ScannedFolds, scan_maps
+from streamnb.selection.cross_validation import Candidate, cross_validated, of_columns_outside, with_maps
+from streamnb.selection.folded_scan import scan_maps, whole
 from streamnb.selection.out_of_fold import LEAST_FOLDS, calibrated_out_of_fold, check_calibration, check_enough_classes
 from streamnb.selection.score_table import RULES, GridScores, check_choice, check_rule
 from streamnb.solving.normal_models import is_own
@@ -255,26 +255,28 @@ class LinearNBCV(LinearNB):
                 with of_columns_outside(split % folding.n_folds):
                     return of_folds[split]._folded(listed, folding, options, prepared)
 
-            folded, report = scan_maps(scan_of, self._maps(rows, options, folding), steps, rows, options)
+            maps = self._maps(rows, options, folding)
+            mapped, rests, report = scan_maps(scan_of, maps, steps, rows, options)
             families = [estimator._family() for estimator in of_folds]
-            folded = {name: replace(scanned, families=families) for name, scanned in folded.items()}
-            mapped = {name: scanned.kept for name, scanned in folded.items()}
-            stats = next(iter(mapped.values()))
+            kept = {name: whole(stats) if rests[name] else stats for name, stats in mapped.items()}
+            stats = next(iter(kept.values()))
             self._check_against(stats)
             self._check_whole(stats)
             sampled = self._sampled(stats, report)
-            problem = [(self._family(), self._grid())], self._options(), as_scorer(self.scoring)
-            run_options = replace(options, checkpoint=None), self.return_train_score, sampled
-            (scores,), scoring_report, sample = cross_validated(folded, *problem, rows, *run_options)
+            how = self._grid(), self._options(), n_threads, families
+            candidates = with_maps(mapped, rests, self._family(), *how)
+            once = replace(options, checkpoint=None), self.return_train_score, sampled
+            (scores,), scoring_report, sample = cross_validated([candidates], as_scorer(self.scoring), rows, *once)
             scores.warn_missing(self.reference if self.scoring == "roc_auc_reference" else None)
             self._keep(stats, report)
-            self._mapped = mapped if len(mapped) > 1 else {}
+            self._mapped = kept if len(kept) > 1 else {}
             self._scores, self.scoring_report_ = scores, scoring_report
             self._choose()
             self._finish()
             self._warn_of_ends()
             if sample is not None:
-                self._calibrate(sample, folded[self.best_params_.get("map", next(iter(folded)))])
+                of_map = [*mapped].index(self.best_params_["map"]) if len(mapped) > 1 else 0
+                self._calibrate(sample, candidates[of_map])
         return self
 
     def _folded(self, classes: Any, folding: Folding, options: RunOptions, prepared: dict[str, Any]) -> ClassScan:
@@ -291,13 +293,11 @@ class LinearNBCV(LinearNB):
         check_calibrated(replace(path.shell(), intercept_=path.intercepts))
         return sample_size(len(stats.classes), report.bytes / stats.n_rows)
 
-    def _calibrate(self, sample: SampledRows, folded: ScannedFolds) -> None:
+    def _calibrate(self, sample: SampledRows, candidate: Candidate) -> None:
         """Calibrate the model of all rows by scores of models without each fold, at the same point."""
 
         def model_without(fold: int) -> LinearModel:
-            family = folded.families[fold] if folded.families else self._family()
-            options = {**self._options(), "n_threads": self._n_threads}
-            return weight_path(folded.outside(fold), family, self._penalty(), **options)[0]
+            return candidate.model_outside(fold, self.best_params_, self._n_threads)
 
         assert self.calibration is not None
         self._learned["_model"] = calibrated_out_of_fold(self._now("_model"), sample, model_without, self.calibration)

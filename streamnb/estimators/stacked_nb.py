@@ -21,6 +21,7 @@ from streamnb.estimators.linear_nb_cv import LinearNBCV
 from streamnb.estimators.preparation import OF_ROWS, fitting, opened_to_fit, restore_rows, state_of_rows
 from streamnb.estimators.trained_cv import TrainedClassifierCV
 from streamnb.estimators.trained_models import SoftmaxRegression
+from streamnb.fits.passes import Pass
 from streamnb.models.linear import LinearModel
 from streamnb.models.on_demand import UnheldModel
 from streamnb.models.stacked import MarginColumns, Margins, MarginsOutOfFold, n_margins
@@ -28,8 +29,7 @@ from streamnb.passes.contract import Report, RunOptions
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.rows.source import PreparedSource, Source
-from streamnb.scanning.class_scan import with_folds
-from streamnb.scanning.side_by_side import run_scans
+from streamnb.scanning.class_scan import run_scans, with_folds
 from streamnb.selection.score_table import check_choice
 from streamnb.stats.class_stats import ClassStats
 
@@ -139,9 +139,7 @@ class StackedNB(Classifier):
             share = memory.allowed(options.memory_limit) // len(scans)
             first, folded = with_folds(scans[0], rows, self.folds, groups, 1, self.seed)
             how = {"folding": first.folding, "memory_limit": share}
-            tasks = {str(number): replace(scan, **how) for number, scan in enumerate(scans)}
-            by_name, report = run_scans(tasks, folded, options)
-            stats = [by_name[name] for name in tasks]
+            stats, report = run_scans([Pass(replace(scan, **how)) for scan in scans], folded, options)
             out_of_fold = self._out_of_fold(stats, rows, groups, options)
             has_weight = [part.total_weight > 0.0 for part in stats[0].folds]  # in a search, one fold has no weight
             self._margins = MarginColumns.of(list(compress(out_of_fold.of_folds, has_weight)))

@@ -1,6 +1,6 @@
 """Passes that a fit asks for, and the read that answers several of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from math import lcm
@@ -15,7 +15,7 @@ from streamnb.fits.statistic import Statistic, added
 from streamnb.passes.contract import PassTask, Report, Wants
 from streamnb.rows.boundary import checked
 from streamnb.rows.row_blocks import Block
-from streamnb.rows.splits import Folding, check_n_folds, check_no_empty
+from streamnb.rows.splits import Folding, check_learns, check_n_folds, check_no_empty
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,45 +143,50 @@ class JointRead(PassTask):
         return [as_task(group[0].statistic) for group in self.groups]
 
     @cached_property
-    def by_fold(self) -> tuple[bool, ...]:
-        """Whether the totals of each task are summed for each split."""
-        return tuple(any(each.fold is not None for each in group) for group in self.groups)
+    def summed(self) -> list[list[Pass]]:
+        """For each task the rows that it sums: all, those that its only pass names, or the rows of each fold."""
+        every = []
+        for first, *others in self.groups:
+            if first.fold is None and all(each.fold is None for each in others):
+                every.append([Pass(first.statistic)])
+            elif others:
+                every.append([Pass(first.statistic, inside=split) for split in range(self.n_splits)])
+            else:
+                every.append([first])
+        return every
 
     @property
     def n_splits(self) -> int:
         return 0 if self.folding is None else self.folding.n_splits
 
     def partial(self) -> TotalsOfRead:
-        counts = [self.n_splits if split else 1 for split in self.by_fold]
-        parts = [[task.partial() for _ in range(n)] for task, n in zip(self.tasks, counts, strict=True)]
+        parts = [[task.partial() for _ in summed] for task, summed in zip(self.tasks, self.summed, strict=True)]
         return TotalsOfRead(parts, np.zeros(self.n_splits, np.int64))
 
     def add(self, partial: TotalsOfRead, block: Block) -> None:
-        """Add a block of rows to the totals of all rows, and the rows of each split to its own."""
-        for task, by_fold, totals in zip(self.tasks, self.by_fold, partial.parts, strict=True):
-            if not by_fold:
-                task.add(totals[0], block)
-        if self.folding is None:
-            return
-        splits = self.folding.splits(block.first_row, block.n_rows, block.split)
-        partial.rows[:] += np.bincount(splits.reshape(-1), minlength=self.n_splits)
-        if not any(self.by_fold):
-            return
-        for split in range(self.n_splits):
-            places = np.flatnonzero(splits[split // self.folding.n_folds] == split)
-            if places.size:
-                self._add_split(partial, split, block, places)
+        """Add to each total the rows of a block that it sums."""
+        block = block.shared()
+        if self.folding is not None:
+            splits = self.folding.splits(block.first_row, block.n_rows, block.split)
+            partial.rows[:] += np.bincount(splits.reshape(-1), minlength=self.n_splits)
+        blocks: dict[Any, Block | None] = {}
+        for task, summed, totals in zip(self.tasks, self.summed, partial.parts, strict=True):
+            for each, total in zip(summed, totals, strict=True):
+                if each.fold is None:
+                    task.add(total, block)
+                    continue
+                which = each.without, each.inside, task.weighs
+                if which not in blocks:
+                    blocks[which] = self._rows_of(each, task.weighs, block, splits)
+                _add_some(task, total, blocks[which], block)
 
-    def _add_split(self, partial: TotalsOfRead, split: int, block: Block, places: np.ndarray) -> None:
-        rows = picked(block, places)
-        for task, by_fold, totals in zip(self.tasks, self.by_fold, partial.parts, strict=True):
-            if not by_fold:
-                continue
-            try:
-                task.add(totals[split], rows)
-            except ValueError:
-                task.add(task.partial(), block)  # raises it with the row's number among all
-                raise
+    def _rows_of(self, each: Pass, weighs: bool, block: Block, splits: np.ndarray) -> Block | None:
+        """The rows of a block that a pass names; None where there are none."""
+        assert self.folding is not None and each.fold is not None
+        counted = (splits[each.fold // self.folding.n_folds] == each.fold) == (each.without is None)
+        if weighs:
+            return replace(block, weight=np.where(counted, 1.0 if block.weight is None else block.weight, 0.0))
+        return picked(block, np.flatnonzero(counted)) if counted.any() else None
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
         if n_rows is not None:
@@ -196,33 +201,56 @@ class JointRead(PassTask):
         return total
 
     def about(self) -> dict[str, str]:
-        about = {"the task": self.name, "folding": described(self.folding), "by fold": repr(self.by_fold)}
+        by_fold = tuple(group[0].fold is not None for group in self.summed)
+        about = {"the task": self.name, "folding": described(self.folding), "by fold": repr(by_fold)}
         return about | {f"{name} {i}": said for i, task in enumerate(self.tasks) for name, said in task.about().items()}
 
+    def packed(self, total: TotalsOfRead) -> TotalsOfRead:
+        return self._for_each(total.parts, total.rows, lambda task, part: task.packed(part))
+
+    def unpacked(self, total: TotalsOfRead) -> TotalsOfRead:
+        return self._for_each(total.parts, total.rows, lambda task, part: task.unpacked(part))
+
     def total(self, arrays: Mapping[str, Any]) -> TotalsOfRead:
-        parts = []
-        for task, kept in zip(self.tasks, arrays["parts"], strict=True):
-            parts.append([each if persistence.registered(each) else task.total(each) for each in kept])
-        return TotalsOfRead(parts, arrays["rows"])
+        def restored(task: PassTask, kept: Any) -> Any:
+            return kept if persistence.registered(kept) else task.total(kept)
+
+        return self._for_each(arrays["parts"], arrays["rows"], restored)
+
+    def _for_each(self, parts: Any, rows: np.ndarray, change: Callable[[PassTask, Any], Any]) -> TotalsOfRead:
+        pairs = zip(self.tasks, parts, strict=True)
+        return TotalsOfRead([[change(task, each) for each in of_task] for task, of_task in pairs], rows)
 
     def answers(self, total: TotalsOfRead, report: Report) -> list[Any]:
         """The final result of each pass, from the totals of the read."""
         found = {}
-        for task, by_fold, group, totals in zip(self.tasks, self.by_fold, self.groups, total.parts, strict=True):
+        for task, group, totals in zip(self.tasks, self.groups, total.parts, strict=True):
             for each in group:
-                if each.inside is not None:
-                    of_pass = totals[each.inside]
-                else:
-                    of_pass = self._outside(totals, each.without) if by_fold else totals[0]
+                of_pass = totals[0] if len(totals) == 1 else self._of_folds(totals, each)
+                if task.weighs and each.without is not None and self.folding is not None:
+                    check_learns(of_pass.total_weight, each.without, self.folding.n_folds)
                 found[each] = task.ended(of_pass, report)
         return [found[each] for each in self.passes]
 
-    def _outside(self, totals: Sequence[Any], split: int | None) -> Any:
-        """The total of the rows outside a fold, in its repeat; of all rows if `split` is None."""
+    def _of_folds(self, totals: Sequence[Any], each: Pass) -> Any:
+        """The total of a pass, from those of the folds."""
         assert self.folding is not None
-        first = 0 if split is None else split - split % self.folding.n_folds
+        if each.inside is not None:
+            return totals[each.inside]
+        first = 0 if each.without is None else each.without - each.without % self.folding.n_folds
         of_repeat = enumerate(totals[first : first + self.folding.n_folds], first)
-        return reduce(add, [each for number, each in of_repeat if number != split])
+        return reduce(add, [total for number, total in of_repeat if number != each.without])
+
+
+def _add_some(task: PassTask, total: Any, rows: Block | None, block: Block) -> None:
+    """Add some rows of a block; an error names the row by its number among all."""
+    if rows is None:
+        return
+    try:
+        task.add(total, rows)
+    except ValueError:
+        task.add(task.partial(), block)
+        raise
 
 
 def picked(block: Block, rows: np.ndarray) -> Block:

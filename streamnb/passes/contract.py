@@ -133,6 +133,8 @@ class PassTask:
         Number of rows, where it is known beforehand but the source of rows does not have it.
     most_bytes : int or None
         Limit on the bytes of the partial results of all threads, if not the usual one.
+    weighs : bool
+        Whether rows of weight 0 add nothing: a fold is then left out by weights. Totals have their `total_weight`.
 
     Examples
     --------
@@ -160,6 +162,7 @@ class PassTask:
     title: str = "pass"
     n_rows: int | None = None
     most_bytes: int | None = None
+    weighs: bool = False
 
     def partial(self) -> Partial:
         """A partial result without rows."""

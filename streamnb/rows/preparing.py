@@ -172,8 +172,22 @@ class FeatureScale:
 
 
 def prepared_block(block: Block, options: "RowOptions") -> tuple[Chunk, Survey]:
-    """Validate and transform a block; values may be missing if a learned step handles them."""
-    return transformed(*checked(block, missing=options.learned is not None), options)
+    """Validate and transform a block; values may be missing if a learned step handles them.
+
+    Tasks that share a block share what they find here.
+    """
+    missing, ready = options.learned is not None, block.ready
+    if ready is None or ready["X"] is not block.X:
+        return transformed(*checked(block, missing), options)
+    name = f"missing={missing}"
+    if name not in ready:
+        ready[name] = checked(block, missing)
+    chunk, survey = ready[name]
+    way = options.transform, options.normalize, id(options.scale), id(options.columns), id(options.learned)
+    if ready.get("way") != way:
+        ready["rows"] = transformed(chunk, survey, options)
+        ready["way"] = way
+    return ready["rows"]
 
 
 def transformed(chunk: Chunk, survey: Survey, options: "RowOptions") -> tuple[Chunk, Survey]:

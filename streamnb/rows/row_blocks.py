@@ -67,12 +67,17 @@ class Block:
     nbytes: int
     kept: bool = False
     forms: Forms | None = None  # of rows that are kept in memory
+    ready: dict[str, Any] | None = None  # these `X`, validated, and as the last of several tasks prepared them
 
     @property
     def n_rows(self) -> int:
         if isinstance(self.X, dict):
             return next(iter(self.X.values())).shape[0]
         return len(self.X[2]) - 1 if isinstance(self.X, tuple) else self.X.shape[0]
+
+    def shared(self) -> "Block":
+        """The block, which tasks prepare once if they prepare it alike, one after the other."""
+        return self if self.ready is not None else replace(self, ready={"X": self.X})
 
     def cut(self, start: int, stop: int) -> "Block":
         """The rows in [start, stop), numbered among all rows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -15,8 +15,9 @@ from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.core.descriptions import described, shown
 from streamnb.encoding.learning import LearnsBins, learned, of_values, prepared
 from streamnb.encoding.opening import opened
+from streamnb.fits.fit import answered
+from streamnb.fits.passes import Pass
 from streamnb.passes.contract import PassTask, Report, RunOptions, Wants
-from streamnb.passes.run import run
 from streamnb.rows.boundary import Domain, TakesValues, check_not_delayed, columns_in, takes_positive
 from streamnb.rows.clipping import Clip, Clipping, content_keys, rows_to_count
 from streamnb.rows.preparing import LearnedStep, RowOptions, prepared_block
@@ -25,7 +26,6 @@ from streamnb.rows.source import Source
 from streamnb.rows.splits import (
     Folding,
     as_folding,
-    check_learns,
     check_n_folds,
     check_no_empty,
     check_no_splits,
@@ -168,12 +168,12 @@ class ClassScan(PassTask):
     how: Products = ROUNDED  # of second moments
     labels: bool = False  # with an indicator matrix, also sum the weight of rows that have each pair of labels
     memory_limit: int | None = None  # of the tables, in bytes; None for half of the free memory
-    outside: int | None = None  # sum only the rows outside the fold of this split
     n_sharing: int = 1  # scans in one read; tables become sparse if they take more than their share of memory
     together: tuple[str, ...] = ()  # the moments that are summed over all classes
     clipping: Clipping | None = None  # bounds what rows add, for sums that will be made private
     title = "scan"
     called = "ScanPlan"  # the name in checkpoints
+    weighs = True
 
     def with_moments(self, more: Iterable[str]) -> Self:
         """A copy with further moments."""
@@ -188,7 +188,7 @@ class ClassScan(PassTask):
         return self
 
     def partial(self) -> Any:
-        known = self.moments, self.options, self.classes, self._kept_folds, self.memory_limit
+        known = self.moments, self.options, self.classes, self.folding, self.memory_limit
         return Accumulator(
             *known,
             grid=self.grid,
@@ -198,26 +198,12 @@ class ClassScan(PassTask):
             together=self.together,
         )
 
-    @property
-    def _kept_folds(self) -> Folding | None:
-        """The folding whose folds have their own sums."""
-        return self.folding if self.outside is None else None
-
     def add(self, partial: Any, block: Block) -> None:
         """Validate a block of rows and add it."""
         chunk, survey = prepared_block(block, self.options)
         self.domain.check(chunk, survey)
-        y, weight = row_checks.check_y(block.y), self.weight_of(block)
-        rows: Any = chunk, survey, y, weight, block.split
+        rows: Any = chunk, survey, row_checks.check_y(block.y), block.weight, block.split
         partial.add(*rows if self.clipping is None else clipped(rows, self.classes, self.clipping))
-
-    def weight_of(self, block: Block) -> np.ndarray | None:
-        """The weights of rows, 0 in a fold that is left out; None if all are 1."""
-        if self.outside is None or self.folding is None:
-            return block.weight
-        repeat, fold = divmod(self.outside, self.folding.n_folds)
-        held_out = self.folding.numbers(block.first_row, block.n_rows, block.split, repeat) == fold
-        return np.where(held_out, 0.0, 1.0 if block.weight is None else block.weight)
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
         """Request values, unless their positions are enough; refuse tables that will be too large."""
@@ -228,7 +214,7 @@ class ClassScan(PassTask):
         if n_features is None:
             return Wants(tile_rows=tile_rows)
         n_features = self.options.n_made(n_features)
-        n_splits = 1 if self._kept_folds is None else self._kept_folds.n_splits
+        n_splits = 1 if self.folding is None else self.folding.n_splits
         if self.classes is not None:
             first = tuple(m for m in self.moments if m in TABLE and m not in self.together)
             check_fits(first, self.options, len(self.classes) * n_splits, n_features, self.memory_limit)
@@ -248,16 +234,14 @@ class ClassScan(PassTask):
         if self.folding is not None and report.rows:
             check_n_folds(self.folding, report.rows)
         row_checks.check_min_size(total.n_rows, total.n_features or 1)
-        if self.outside is not None and self.folding is not None:
-            check_learns(total.total_weight, self.outside, self.folding.n_folds)
         row_checks.check_total_weight(total.total_weight)
-        if self._kept_folds is not None:
-            check_no_empty(self._kept_folds, [part.n_rows for part in total.folds])
+        if self.folding is not None:
+            check_no_empty(self.folding, [part.n_rows for part in total.folds])
         return total
 
     def about(self) -> dict[str, str]:
         about = {"the model": self.called}
-        nothing = "grid", "outside", "clipping"
+        nothing = "grid", "clipping"
         defaults = *((name, None) for name in nothing), ("how", ROUNDED), ("labels", False), ("together", ())
         limits = "memory_limit", "n_sharing"  # these do not change the sums
         for name, value in vars(self).items():
@@ -527,16 +511,43 @@ def with_folds(
 
 def run_scan(task: Any, rows: Source, options: RunOptions) -> tuple[Any, Report]:
     """Run a scan; return the statistics and the report, see `scan`."""
-    products = {*SECOND_MOMENTS} & {*task.moments}
-    if products and rows.n_rows:
-        second_moments.warn_of_time(len(products), rows.n_rows, rows.n_features, rows.n_values)
-    if rows.label_names is not None:
-        task = task.named(rows.label_names)
-    stats, report = run(task, rows, options)
+    (stats,), report = run_scans([Pass(task)], rows, options)
     if rows.n_features is not None:
-        row_checks.check_n_features(stats.n_features, task.options.n_made(rows.n_features), "its shape")
         warn_of_telling(rows, stats)
     return stats, report
+
+
+def run_scans(
+    passes: Sequence[Pass], rows: Source, options: RunOptions, folding: Folding | None = None
+) -> tuple[list[Any], Report]:
+    """Answer passes of scans in one read; return their statistics, and the report."""
+    if len(passes) > 1:
+        _check_products([each.statistic for each in passes], rows.n_features)
+        passes = [replace(each, statistic=replace(each.statistic, n_sharing=len(passes))) for each in passes]
+    if rows.label_names is not None:
+        passes = [replace(each, statistic=each.statistic.named(rows.label_names)) for each in passes]
+    products = {*SECOND_MOMENTS} & {moment for each in passes for moment in each.statistic.moments}
+    if products and rows.n_rows:
+        second_moments.warn_of_time(len(products), rows.n_rows, rows.n_features, rows.n_values)
+    found, _, report = answered(passes, rows, options, folding, "scan")
+    if rows.n_features is not None:
+        made = passes[0].statistic.options.n_made(rows.n_features)
+        row_checks.check_n_features(found[0].n_features, made, "its shape")
+    return found, report
+
+
+def _check_products(scans: Sequence[ClassScan], n_features: int | None) -> None:
+    """Refuse products of features that will be too large together."""
+    if n_features is None:
+        return
+    needed = 0
+    for scan in scans:
+        n_classes = 2 if scan.classes is None else len(scan.classes)
+        n_splits = 1 if scan.folding is None else scan.folding.n_splits
+        n_columns = scan.options.n_made(n_features)
+        needed += second_moments.bytes_of(scan.moments, scan.how.pooled, n_classes, n_splits, n_columns)
+    what = f"products of {n_features:,} features by {n_features:,}, each under {len(scans)} maps,"
+    memory.check(what, needed, scans[0].memory_limit, f"try fewer maps, or {second_moments.CURE}")
 
 
 def warn_of_telling(rows: Source, stats: Any) -> None:

@@ -1,41 +1,52 @@
 """How settings of naive Bayes are judged: one read sums the rows for all of them, a second one scores the rows."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from streamnb.core import memory, messages
+from streamnb.core.descriptions import shown
 from streamnb.estimators.classifier import recalibrate
 from streamnb.estimators.incremental import fitted_from
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.evaluation.scorers import Scorer
+from streamnb.fits.fit import answered
+from streamnb.fits.passes import Pass
+from streamnb.fits.statistic import Statistic
 from streamnb.models.calibrating import check_calibrated
 from streamnb.models.linear import LinearModel
-from streamnb.passes.contract import RunOptions
+from streamnb.passes.contract import PassTask, Report, RunOptions, Wants
 from streamnb.passes.run import run
 from streamnb.problem.mixed import FamilyDomain
 from streamnb.problem.penalties import at_point
-from streamnb.rows.preparing import RowOptions
+from streamnb.rows.boundary import TakesValues
+from streamnb.rows.preparing import RowOptions, prepared_block
+from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, warn_of_telling
-from streamnb.scanning.side_by_side import SideBySide
 from streamnb.searching.axes import Setting
 from streamnb.searching.encodings import Encoded
 from streamnb.searching.judging import Judging, ToJudge
 from streamnb.searching.rounds import CandidateGroup, JudgingSteps
 from streamnb.searching.search_result import Judged
 from streamnb.selection.cross_validation import Candidate, JudgedGrid, judged_together, scores_of, summing
-from streamnb.selection.folded_scan import ScannedFolds
 from streamnb.selection.out_of_fold import calibrated_out_of_fold
-from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.moment_sums import PLAIN_MOMENTS
 from streamnb.stats.row_sample import SampleTask, sample_size
 
 Sums = tuple[Setting, ClassStats]  # a setting for the columns of the rows, and its statistics
+
+
+def _sum_or_none(a: Any, b: Any) -> Any:
+    return None if a is None or b is None else a + b
+
+
+def _first_refusals(a: dict[str, list[Any]], b: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    return {number: min(each[number] for each in (a, b) if number in each) for number in {*a, *b}}
 
 
 def settings_together(
@@ -139,36 +150,96 @@ def _summed(
     if not settings:
         return {}, rows
     by_scan: dict[Any, dict[str, list[str]]] = {}  # of each scan, the names of settings by their family
-    for name, setting in settings.items():
+    ways = [*dict.fromkeys(setting.rows for setting in settings.values())]
+    for name, setting in sorted(settings.items(), key=lambda each: ways.index(each[1].rows)):  # each is prepared once
         any_values = set(setting.family.moments) <= set(PLAIN_MOMENTS)
         key = setting.rows, None if any_values else setting.words["family"]
         by_scan.setdefault(key, {}).setdefault(setting.words["family"], []).append(name)
     limit = memory.allowed(options.memory_limit) // len(by_scan)
-    scans, domains = [], []
+    how, rows = judging.with_folds(ClassScan((), RowOptions(), memory_limit=limit), rows)
+    passes = []
     for by_family in by_scan.values():
         of_scan = [settings[name] for names in by_family.values() for name in names]
-        scan = ClassScan((), of_scan[0].rows, memory_limit=limit)
-        scans.append(summing(scan, [one.family for one in of_scan], any(one.idf for one in of_scan)))
+        scan = replace(how, options=of_scan[0].rows, classes=rows.label_names)
+        scan = summing(scan, [one.family for one in of_scan], any(one.idf for one in of_scan))
         families = [settings[names[0]].family for names in by_family.values()]
-        domains.append(tuple(FamilyDomain("search", one, scan.options.seen, "families") for one in families))
-    scans[0], rows = judging.with_folds(scans[0], rows)
-    scans = [replace(scan, folding=scans[0].folding, outside=fold) for scan in scans]
-    task = SideBySide(tuple(scans), tuple(domains))
-    if rows.label_names is not None:
-        task = task.named(rows.label_names)
-    total, report = run(task, rows, options)
+        domains = tuple(FamilyDomain("search", one, scan.options.seen, "families") for one in families)
+        if fold is None:
+            passes.append(Pass(TriedScan(scan, domains)))
+        else:
+            passes.append(Pass(TriedScan(replace(scan, folding=None), domains), without=fold))
+    found, _, report = answered(passes, rows, options, None if fold is None else how.folding, "scan")
     group.report += report
     if fold is None:
-        warn_of_telling(rows, total.parts[0])
+        warn_of_telling(rows, found[0].stats)
     sums: dict[str, Sums] = {}
-    for number, by_family in enumerate(by_scan.values()):
+    for tried, by_family in zip(found, by_scan.values(), strict=True):
         for place, names in enumerate(by_family.values()):
-            why = total.why(number, place)
-            if why is None:
-                sums |= {name: (settings[name], total.parts[number]) for name in names}
-            else:
+            if str(place) in tried.refused:
+                _, why = tried.refused[str(place)]
                 group.left_out |= dict.fromkeys(names, why)
+            else:
+                sums |= {name: (settings[name], tried.stats) for name in names}
     return {name: sums[name] for name in settings if name in sums}, rows
+
+
+@dataclass(eq=False)
+class TriedSums(Statistic):
+    """The sums of a scan, and what its domains refused, by number: the first row of the block, and the message.
+
+    There are no sums where all domains have refused the rows.
+    """
+
+    stats: Annotated[Any, _sum_or_none]
+    refused: Annotated[dict[str, list[Any]], _first_refusals] = field(default_factory=dict)
+
+    @property
+    def total_weight(self) -> float:
+        """Of the rows that were summed; 1 where none were."""
+        return 1.0 if self.stats is None else self.stats.total_weight
+
+
+@dataclass(frozen=True)
+class TriedScan(PassTask):
+    """A scan that goes on as long as one of several domains takes the values; of a transform, no domain takes errors.
+
+    Attributes
+    ----------
+    scan : ClassScan
+    domains : tuple of TakesValues
+    """
+
+    scan: ClassScan
+    domains: tuple[TakesValues, ...]
+    title = "scan"
+    weighs = True
+
+    def partial(self) -> TriedSums:
+        return TriedSums(self.scan.partial())
+
+    def add(self, partial: TriedSums, block: Block) -> None:
+        """Add a block of rows unless all domains have refused some."""
+        if partial.stats is None:
+            return
+        block = block.shared()
+        for number, domain in enumerate(self.domains):
+            try:
+                domain.check(*prepared_block(block, self.scan.options))
+            except ValueError as error:
+                partial.refused.setdefault(str(number), [block.first_row, str(error)])
+        if len(partial.refused) == len(self.domains):
+            partial.stats = None
+        else:
+            self.scan.add(partial.stats, block)
+
+    def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
+        return self.scan.wants(n_rows, n_features)
+
+    def ended(self, total: TriedSums, report: Report) -> TriedSums:
+        return total if total.stats is None else replace(total, stats=self.scan.ended(total.stats, report))
+
+    def about(self) -> dict[str, str]:
+        return self.scan.about() | {"domains": shown(self.domains)}
 
 
 def _for_columns(
@@ -234,10 +305,9 @@ def _fitted(
         size = sample_size(len(stats.classes), group.report.bytes / max(group.report.rows, 1))
         sampled, report = run(SampleTask(stats.classes, stats.folding, size, missing=True), rows, options)
         group.report += report
-        folds, how = ScannedFolds(stats), {**setting.options, "n_threads": options.n_threads}
 
-        def without(fold: int) -> Any:
-            return weight_path(folds.outside(fold), candidate.family.at(point), penalty, **how)[0]
+        def without(fold: int) -> LinearModel:
+            return candidate.model_outside(fold, point, options.n_threads)
 
         assert judging.calibration is not None
         return calibrated_out_of_fold(uncalibrated, sampled.drawn(), without, judging.calibration)

@@ -36,8 +36,8 @@ from streamnb.rows.source import Source
 from streamnb.rows.table_opening import ANY, COMPLETE
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.searching.search_result import by_reason
-from streamnb.selection.cross_validation import cross_validated, summing
-from streamnb.selection.folded_scan import ScannedFolds, scan_maps
+from streamnb.selection.cross_validation import cross_validated, summing, with_maps
+from streamnb.selection.folded_scan import scan_maps
 from streamnb.selection.score_table import RULES, GridScores, check_choice, check_rule
 from streamnb.selection.split_intervals import APPROXIMATE, split_interval
 from streamnb.solving.weight_problem import check_penalty
@@ -193,11 +193,12 @@ def compare(
         row_options = RowOptions(of_values(transform), normalize, binarize, _centre(members.values()))
         scan = ClassScan((), row_options, row_checks.check_classes(classes), memory_limit=run_options.memory_limit)
         scan, rows = with_folds(scan, rows, folds, groups, repeats, seed)
-        mapped, report = _scanned(tuple(members.values()), scan, idf, transform, rows, run_options)
-        stats = next(iter(mapped.values())).stats
+        mapped, rests, report = _scanned(tuple(members.values()), scan, idf, transform, rows, run_options)
+        stats = next(iter(mapped.values()))
         pairs, left_out = _defined(members, penalties if isinstance(penalties, Mapping) else [*columns], stats, options)
         once = replace(run_options, checkpoint=None)
-        scores, more, _ = cross_validated(mapped, list(pairs.values()), options, scorer, rows, once)
+        candidates = [with_maps(mapped, rests, *pair, options, n_threads) for pair in pairs.values()]
+        scores, more, _ = cross_validated(candidates, scorer, rows, once)
     scores[0].warn_missing(reference if scorer.name == "roc_auc_reference" else None)
     judged = dict(zip(pairs, scores, strict=True))
     found = Comparison.of(list(members), rules, judged, left_out, scorer.name, overall, report + more, repeats)
@@ -318,7 +319,7 @@ class _Domains:
 
 def _scanned(
     families: tuple[Family, ...], scan: ClassScan, idf: bool, transform: Any, rows: Source, options: RunOptions
-) -> tuple[dict[str, ScannedFolds], Report]:
+) -> tuple[dict[str, ClassStats], dict[str, list[ClassStats]], Report]:
     """Scan the rows for each map of columns that families try, after steps are learned."""
     tried = [family.map_names or (NONE,) for family in families]
     names = dict.fromkeys(name for maps_of_family in tried for name in maps_of_family)

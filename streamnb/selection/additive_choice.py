@@ -187,7 +187,7 @@ class ScannedTerms:
     def trained(self, fold: int, point: dict[str, Any]) -> Trained:
         """The model of a point without a fold."""
         scanned, learner = self.scanned, self.learner
-        data = learner.data(scanned.of_folds.outside(fold), scanned.shared, scanned.options, fold)
+        data = learner.data(scanned.outside(fold), scanned.shared, scanned.options, fold)
         (trained,), _ = scanned.train([learner.trainer(data, point, learner.max_passes).reads()], "folds-read")
         return trained
 

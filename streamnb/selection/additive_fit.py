@@ -302,7 +302,7 @@ def _of_all_rows(
     rows = prepared(columns, given)  # not kept: codes, which are, take less memory
     plain = replace(options, keeping=None)
     scanned = scan_to_train(learner, RowOptions(), StepsOfFolds(), rows, None, plain)
-    fitted = learner.fit(scanned.of_folds.whole, scanned.rows, point, learner.max_passes, plain, scanned.scan_report)
+    fitted = learner.fit(scanned.whole, scanned.rows, point, learner.max_passes, plain, scanned.scan_report)
     counts = counts_of(scanned.stats)
     share = scanned.stats.weight[scanned.stats.weight > 0.0] / scanned.stats.total_weight
     slopes = float((share * (1.0 - share)).mean())  # second derivative of a row's loss, without features

@@ -14,11 +14,11 @@ from streamnb.evaluation.grid_evaluation import EachEvaluation, GridEvaluation, 
 from streamnb.evaluation.judging import Evaluations
 from streamnb.evaluation.scorers import Scorer, check_scorer
 from streamnb.models.grid_weights import DOUBLE, in_range
+from streamnb.models.linear import LinearModel
 from streamnb.passes.contract import PassTask, Report, RunOptions, Wants
 from streamnb.passes.run import run
-from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
-from streamnb.problem.penalties import Penalty
+from streamnb.problem.penalties import Penalty, at_point
 from streamnb.rows.boundary import as_chunk, checked
 from streamnb.rows.preparing import NONE
 from streamnb.rows.row_blocks import Block, Chunk
@@ -28,7 +28,7 @@ from streamnb.scanning.class_scan import ClassScan
 from streamnb.selection import grid_models
 from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.fold_judge import FoldJudge, check_sheet
-from streamnb.selection.folded_scan import ScannedFolds, check_same_folds
+from streamnb.selection.folded_scan import check_same_folds, without_split
 from streamnb.selection.grid_models import GridModels, NestedApart, rows_of
 from streamnb.selection.score_table import GridScores
 from streamnb.solving.normal_models import CovariancePath
@@ -60,6 +60,7 @@ class Candidate:
     ----------
     stats : ClassStats
     family : Family
+    penalty : Penalty or None
     options : dict
         The arguments of `solve` other than family and penalty.
     path : the models of all rows, at every grid point
@@ -69,6 +70,7 @@ class Candidate:
 
     stats: ClassStats
     family: Any
+    penalty: Penalty | None
     options: dict[str, Any]
     path: Any
     by_split: Mapping[int, tuple[Any, ClassStats]] | None = None
@@ -78,7 +80,7 @@ class Candidate:
         cls, stats: ClassStats, family: Any, penalty: Penalty | None, options: dict[str, Any], n_threads: int | None
     ) -> "Candidate":
         """A candidate with its models of all rows."""
-        return cls(stats, family, options, weight_path(stats, family, penalty, n_threads=n_threads, **options))
+        return cls(stats, family, penalty, options, weight_path(stats, family, penalty, n_threads=n_threads, **options))
 
     def outside(self, split: int, rest: ClassStats | None) -> Any:
         """The models of the rows outside a fold, at the same taus; `rest` are their statistics unless in `by_split`."""
@@ -93,6 +95,16 @@ class Candidate:
             )
         with of_columns_outside(split % self.stats.n_folds, self.by_split is not None):
             return weight_path(stats, family, self.path.penalty, n_threads=1, **self.options)
+
+    def model_outside(self, split: int, point: dict[str, Any], n_threads: int | None) -> LinearModel:
+        """The model of the rows outside a fold, at one point of the grid."""
+        family, stats = self.family, self.stats
+        if self.by_split is None:
+            stats = without_split(stats, split)
+        else:
+            family, stats = self.by_split[split]
+        penalty = None if self.penalty is None else at_point(self.penalty, point)
+        return weight_path(stats, family.at(point), penalty, n_threads=n_threads, **self.options)[0]
 
 
 @contextmanager
@@ -150,22 +162,25 @@ def summing(scan: ClassScan, families: Sequence[Family], idf: bool) -> ClassScan
 
 
 def with_maps(
-    mapped: Mapping[str, ScannedFolds],
+    stats: Mapping[str, ClassStats],
+    rests: Mapping[str, Sequence[ClassStats]],
     family: Family,
     penalty: Penalty | None,
     options: dict[str, Any],
     n_threads: int | None,
+    families: Sequence[Family] = (),
 ) -> list[Candidate]:
-    """A candidate for each of the maps that its family tries, or a single one without maps."""
+    """A candidate for each of the maps that its family tries, or a single one without maps.
+
+    `families` are those for the columns that were learned outside each fold, where they differ.
+    """
     found = []
     for name in family.map_names or [NONE]:
-        scanned = mapped[name]
         own, *outside = (
-            one.with_map(name) if one.map_names else one
-            for one in (family, *(scanned.families or [family] * len(scanned.rests)))
+            one.with_map(name) if one.map_names else one for one in (family, *(families or [family] * len(rests[name])))
         )
-        by_split = dict(enumerate(zip(outside, scanned.rests, strict=True))) if scanned.rests else None
-        found.append(replace(Candidate.of(scanned.stats, own, penalty, options, n_threads), by_split=by_split))
+        by_split = dict(enumerate(zip(outside, rests[name], strict=True))) if rests[name] else None
+        found.append(replace(Candidate.of(stats[name], own, penalty, options, n_threads), by_split=by_split))
     return found
 
 
@@ -313,26 +328,22 @@ def _check_costs(
 
 
 def cross_validated(
-    mapped: Mapping[str, ScannedFolds],
-    candidates: Sequence[tuple[Any, Penalty | None]],
-    options: dict[str, Any],
+    candidates: Sequence[Sequence[Candidate]],
     scorer: Scorer,
     rows: Source,
     run_options: RunOptions,
     train: bool = False,
     sampled: int = 0,
 ) -> tuple[list["GridScores"], Report, SampledRows | None]:
-    """Scores of each (family, penalty) of `candidates` at every point of its grid, from one scan of the rows.
+    """Scores of families and penalties at every point of their grids, from one scan of the rows.
 
-    `mapped` are the statistics under each map of columns that a family tries, "none" for families without maps.
-    `options` are those of `solve`. With `train` rows are also scored by models that have seen them. `sampled` is the
-    number of rows to keep.
+    Of each, `candidates` has one for each map of columns that it tries. With `train` rows are also scored by models
+    that have seen them. `sampled` is the number of rows to keep.
     """
-    each = [with_maps(mapped, as_family(one), penalty, options, run_options.n_threads) for one, penalty in candidates]
-    every = [one for maps in each for one in maps]
+    every = [one for maps in candidates for one in maps]
     judged, report, sample = judged_together(every, scorer, rows, run_options, train, sampled)
     found = iter(judged)
-    return [scores_of([next(found) for _ in maps], scorer) for maps in each], report, sample
+    return [scores_of([next(found) for _ in maps], scorer) for maps in candidates], report, sample
 
 
 def judged_together(
@@ -357,7 +368,7 @@ def judged_together(
 
     def models_of(split: int) -> list[GridModels | CovarianceModels]:
         known = {id(one.stats): one.stats for one in candidates if one.by_split is None}
-        without = {number: ScannedFolds(each).outside(split) for number, each in known.items()}
+        without = {number: without_split(each, split) for number, each in known.items()}
         outside = (one.outside(split, without.get(id(one.stats))) for one in candidates)
         return [grid_models.of_path(path, most_bytes, scorer.needs) for path in outside]
 

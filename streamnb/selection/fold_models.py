@@ -179,7 +179,7 @@ def fit_at_point(
 
     `models` are those of the same point without each fold, or without the first of them, if there are any.
     """
-    fitted = learner.fit(scanned.of_folds.whole, scanned.rows, point, max_passes, scanned.options, scanned.scan_report)
+    fitted = learner.fit(scanned.whole, scanned.rows, point, max_passes, scanned.options, scanned.scan_report)
     if learner.calibration is None or (learner.calibration == AUTO and len(scanned.stats.folds) < LEAST_FOLDS):
         return fitted
     return _calibrated(learner, fitted, scanned, point, max_passes, models)
@@ -198,14 +198,14 @@ def _calibrated(
     These models are trained unless they are there, trained to the end in as many reads: of the folds of `models`, if
     these have rows enough.
     """
-    of_folds, stats, options = scanned.of_folds, scanned.stats, scanned.options
+    stats, options = scanned.stats, scanned.options
     learner = replace(learner, method=learner.method.warm_started(()))  # known results include the fold
     learner.check_memory(stats, len(stats.folds), options)
     folds = [model.fold for model in models]
     if sum(stats.folds[fold].n_rows for fold in folds) < ENOUGH_ROWS:
         folds = [*range(len(stats.folds))]
     trained = {m.fold: m.trained for m in models if m.trained is not None and len(m.reached) <= max_passes}
-    others = {fold: of_folds.outside(fold) for fold in folds}
+    others = {fold: scanned.outside(fold) for fold in folds}
     data = {fold: learner.data(rest, scanned.shared, options, fold) for fold, rest in others.items()}
     report = Report()
     if list(trained) != folds:
@@ -218,7 +218,7 @@ def _calibrated(
         found, of_reads = scanned.train(fits, "folds-read")
         trained, report = dict(zip(data, found, strict=True)), report + of_reads
     size = sample_size(len(stats.classes), scanned.scan_report.bytes / max(scanned.scan_report.rows, 1))
-    task = SampleTask(stats.classes, stats.folding, size, missing=bool(of_folds.rests))
+    task = SampleTask(stats.classes, stats.folding, size, missing=bool(scanned.rests))
     sampled, more = run(task, scanned.given, options.of_pass("sample"))
     rows = sampled.drawn()
     rows = rows.picked(np.flatnonzero(np.isin(rows.fold, folds)))

@@ -10,12 +10,10 @@ from streamnb.encoding.learning import StepsOfFolds, prepared
 from streamnb.fits.fit import Fit, run_fit, together
 from streamnb.fits.passes import Pass
 from streamnb.passes.contract import Report, RunOptions
-from streamnb.problem.family import Family
 from streamnb.rows.preparing import FeatureScale, LearnedStep, RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
-from streamnb.scanning.class_scan import ClassScan
-from streamnb.scanning.side_by_side import run_scans
+from streamnb.scanning.class_scan import ClassScan, run_scans
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training.data import TrainingRows
 from streamnb.training.learner import Learner
@@ -24,38 +22,15 @@ from streamnb.training.objectives import inverse_frequency
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, eq=False)
-class ScannedFolds:
-    """The statistics of all rows with folds; `rests` are those outside each fold, if preparation is learned by fold.
+def whole(stats: ClassStats) -> ClassStats:
+    """The same statistics without folds."""
+    return replace(stats, folds=(), folding=None)
 
-    `families` are the families of `rests`, where columns differ by fold.
-    """
 
-    stats: ClassStats
-    rests: Sequence[ClassStats] = ()
-    families: Sequence[Family] = ()
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of all statistics."""
-        return sum(stats.nbytes for stats in (self.stats, *self.rests))
-
-    @property
-    def whole(self) -> ClassStats:
-        """The statistics of all rows, without folds."""
-        return replace(self.stats, folds=(), folding=None)
-
-    @property
-    def kept(self) -> ClassStats:
-        """The statistics of all rows, with folds where these have sums."""
-        return self.whole if self.rests else self.stats
-
-    def outside(self, split: int) -> ClassStats:
-        """The statistics of the rows outside the fold of a split."""
-        if self.rests:
-            return self.rests[split]
-        repeat, fold = divmod(split, self.stats.n_folds)
-        return self.stats.without_fold(fold, repeat)
+def without_split(stats: ClassStats, split: int) -> ClassStats:
+    """The statistics of the rows outside the fold of a split."""
+    repeat, fold = divmod(split, stats.n_folds)
+    return stats.without_fold(fold, repeat)
 
 
 def check_same_folds(rows: np.ndarray, stats: ClassStats) -> None:
@@ -73,8 +48,8 @@ def scan_maps(
     steps: StepsOfFolds,
     rows: Source,
     options: RunOptions,
-) -> tuple[dict[str, ScannedFolds], Report]:
-    """Statistics of each map of columns, all after the learned step, from one read.
+) -> tuple[dict[str, ClassStats], dict[str, list[ClassStats]], Report]:
+    """Statistics of each map of columns, all after the learned step, from one read; see `scan_folds`.
 
     `scan_of` returns the scan of a map, over all rows (None) or outside the fold of a split, with these row options.
     """
@@ -89,28 +64,32 @@ def scan_maps(
 
 def scan_folds(
     scans: Mapping[str, ClassScan], outside: Mapping[str, Sequence[ClassScan]], rows: Source, options: RunOptions
-) -> tuple[dict[str, ScannedFolds], Report]:
-    """Statistics by the names of scans, with the same folds, from one read.
+) -> tuple[dict[str, ClassStats], dict[str, list[ClassStats]], Report]:
+    """Statistics of all rows, by the names of scans with the same folds, from one read.
 
-    `outside` has a scan of the rows outside the fold of each split, if preparation is learned by fold. The statistics
-    of all rows are those of rows to which the learned step has been applied.
+    `outside` has a scan of the rows outside the fold of each split, if preparation is learned by fold: their statistics
+    come second, and folds of the first ones then have no sums. The statistics of all rows are those of rows to which
+    the learned step has been applied.
     """
-    all_scans = dict(scans)
-    for name, own in outside.items():
-        if own:  # these replace the sums of folds, of which only the numbers of rows are needed
-            all_scans[name] = replace(scans[name], folding=None)
-            all_scans["folds"] = replace(scans[name], moments=(), labels=False, together=())
-            all_scans |= {f"{name} outside {split}": replace(scan, outside=split) for split, scan in enumerate(own)}
-    found, report = run_scans(all_scans, rows, options)
-    folded = {}
+    passes, folding = [], next(iter(scans.values())).folding
     for name, scan in scans.items():
-        rests = [found[f"{name} outside {n}"] for n in range(len(outside.get(name, ())))]
-        stats = replace(found[name], options=replace(scan.options, learned=None))
-        if rests:
-            folds = tuple(replace(part.select(slice(0), ()), options=stats.options) for part in found["folds"].folds)
+        by_fold = outside[name]
+        passes.append(Pass(replace(scan, folding=None) if by_fold else scan))
+        passes += [Pass(replace(one, folding=None), without=split) for split, one in enumerate(by_fold)]
+    nested = [name for name in scans if outside[name]]
+    if nested:  # the numbers of rows of folds, whose sums are not needed
+        passes.append(Pass(replace(scans[nested[-1]], moments=(), labels=False, together=())))
+    found, report = run_scans(passes, rows, options, folding if nested else None)
+    each = iter(found)
+    stats_of_all, rests = {}, {}
+    for name, scan in scans.items():
+        stats = replace(next(each), options=replace(scan.options, learned=None))
+        rests[name] = [next(each) for _ in outside[name]]
+        if rests[name]:
+            folds = tuple(replace(part.select(slice(0), ()), options=stats.options) for part in found[-1].folds)
             stats = replace(stats, folds=folds, folding=scan.folding)
-        folded[name] = ScannedFolds(stats, rests)
-    return folded, report
+        stats_of_all[name] = stats
+    return stats_of_all, rests, report
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +98,10 @@ class ScannedRows:
 
     Attributes
     ----------
-    of_folds : ScannedFolds
+    stats : ClassStats
+        Of all rows, with folds.
+    rests : list of ClassStats
+        Of the rows outside each fold, if preparation is learned by fold.
     given : Source
         The rows as they were given.
     rows, shared : TrainingRows
@@ -129,7 +111,8 @@ class ScannedRows:
         Covers all reads so far; `scan_report` covers the scan alone.
     """
 
-    of_folds: ScannedFolds
+    stats: ClassStats
+    rests: Sequence[ClassStats]
     given: Source
     rows: TrainingRows
     shared: TrainingRows
@@ -138,9 +121,18 @@ class ScannedRows:
     scan_report: Report
 
     @property
-    def stats(self) -> ClassStats:
-        """The statistics with folds."""
-        return self.of_folds.stats
+    def nbytes(self) -> int:
+        """Memory of all statistics."""
+        return sum(stats.nbytes for stats in (self.stats, *self.rests))
+
+    @property
+    def whole(self) -> ClassStats:
+        """The statistics of all rows, without folds."""
+        return whole(self.stats)
+
+    def outside(self, split: int) -> ClassStats:
+        """The statistics of the rows outside the fold of a split."""
+        return self.rests[split] if self.rests else without_split(self.stats, split)
 
     def train(
         self,
@@ -178,20 +170,20 @@ def scan_to_train(
     outside, before = [replace(row_options, learned=one) for one in steps.outside], Report()
     if learner.idf_first:
         plain = ClassScan(("nonzero",), replace(row_options, normalize=None), memory_limit=options.memory_limit)
-        found, before = _scan_rows(plain, outside, steps.whole, given, folding, options.of_pass("idf"))
+        stats, rests, before = _scan_rows(plain, outside, steps.whole, given, folding, options.of_pass("idf"))
         n_splits = 0 if folding is None else folding.n_splits
-        every = (found.stats, *map(found.outside, range(n_splits)))
-        scales = [FeatureScale(inverse_frequency(learner.weighted(stats))) for stats in every]
+        every = [stats, *(rests or [without_split(stats, split) for split in range(n_splits)])]
+        scales = [FeatureScale(inverse_frequency(learner.weighted(each))) for each in every]
         by_fold = outside or [row_options] * n_splits
         pairs = zip([row_options, *by_fold], scales, strict=True)
         row_options, *outside = [replace(one, scale=scale) for one, scale in pairs]
     scan = learner.scan(row_options, options.memory_limit)
-    of_folds, report = _scan_rows(scan, outside, steps.whole, given, folding, options.of_pass("scan"))
-    training = TrainingRows.of(of_folds.stats, rows, options, step, learner.method.narrows)
+    stats, rests, report = _scan_rows(scan, outside, steps.whole, given, folding, options.of_pass("scan"))
+    training = TrainingRows.of(stats, rows, options, step, learner.method.narrows)
     shared = training  # unless preparation was learned outside each fold
-    if of_folds.rests:
-        shared = TrainingRows(given, of_folds.stats.n_features, row_options)
-    return ScannedRows(of_folds, given, training, shared, options, before + report, report)
+    if rests:
+        shared = TrainingRows(given, stats.n_features, row_options)
+    return ScannedRows(stats, rests, given, training, shared, options, before + report, report)
 
 
 def _scan_rows(
@@ -201,9 +193,9 @@ def _scan_rows(
     rows: Source,
     folding: Folding | None,
     options: RunOptions,
-) -> tuple[ScannedFolds, Report]:
+) -> tuple[ClassStats, list[ClassStats], Report]:
     """The statistics of all rows after a step, and of the rows outside each fold, if prepared by fold."""
-    whole = replace(scan, folding=folding, options=replace(scan.options, learned=step))
-    by_fold = [replace(whole, options=replace(one, normalize=scan.options.normalize)) for one in outside]
-    found, report = scan_folds({"all": whole}, {"all": by_fold}, rows, options)
-    return found["all"], report
+    of_all = replace(scan, folding=folding, options=replace(scan.options, learned=step))
+    by_fold = [replace(of_all, options=replace(one, normalize=scan.options.normalize)) for one in outside]
+    stats, rests, report = scan_folds({"all": of_all}, {"all": by_fold}, rows, options)
+    return stats["all"], rests["all"], report

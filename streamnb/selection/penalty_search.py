@@ -122,7 +122,7 @@ class PenaltySearch:
         """The groups in which the models of `n_folds` folds train."""
         stats, options, learner = self.scanned.stats, self.scanned.options, self.learner
         n_features, n_rows = self.scanned.shared.n_features, learner.method.n_rows(stats)
-        beside = self.scanned.of_folds.nbytes + bytes_of_data(n_features, n_rows, len(stats.folds))
+        beside = self.scanned.nbytes + bytes_of_data(n_features, n_rows, len(stats.folds))
         n_models = len(self.grid) * (len(stats.folds) if n_folds is None else n_folds)
         n_used = len(features_used(stats))
         together = len(self.grid) if learner.method.shares else 1
@@ -137,7 +137,7 @@ class PenaltySearch:
             check_calibration(learner.calibration, learner.scheme, len(stats.folds))
             check_enough_classes(learner.calibration, stats)
             learner.check_memory(stats, len(stats.folds), options)
-        learner.data(scanned.of_folds.whole, scanned.rows, options)
+        learner.data(scanned.whole, scanned.rows, options)
 
     def judge(
         self,
@@ -174,7 +174,7 @@ class PenaltySearch:
 
         @lru_cache(maxsize=1)  # folds go one after the other
         def data(fold: int) -> TrainingData:
-            return learner.data(self.scanned.of_folds.outside(fold), self.scanned.shared, options, fold)
+            return learner.data(self.scanned.outside(fold), self.scanned.shared, options, fold)
 
         every = [(fold, point) for fold in folds for point in range(len(self.grid))]
         for number, first in enumerate(range(0, len(every), groups.at_once), 1):
@@ -207,7 +207,7 @@ class PenaltySearch:
         better use.
         """
         scanned, learner = self.scanned, replace(self.learner, calibration=self.learner.calibration or calibration)
-        alike = not (learner.idf or isinstance(learner.class_weight, str) or scanned.of_folds.rests)
+        alike = not (learner.idf or isinstance(learner.class_weight, str) or scanned.rests)
         by_point = self.by_point() if self._own else [[] for _ in self.grid]
         n_folds, ends = len(scanned.stats.folds), [[model.outcome for model in some] for some in by_point]
         method = learner.method.warm_started([some for some in ends if alike and len(some) == n_folds])

@@ -19,10 +19,10 @@ from streamnb.evaluation.scorers import SCORERS
 from streamnb.passes import checkpoint
 from streamnb.passes.checkpoint import Checkpoint
 from streamnb.passes.contract import RunOptions
+from streamnb.problem.families import as_family
 from streamnb.rows import row_blocks
 from streamnb.rows.opening import opened
 from streamnb.selection import cross_validation
-from streamnb.selection.folded_scan import ScannedFolds
 from tests.support.cross_validated import outcome, problem
 
 # ------------------------------------------------------------------------------- classes and weights that lack
@@ -119,11 +119,12 @@ class BrokenOff(Exception):
 
 @pytest.mark.parametrize("scoring", ["accuracy", "roc_auc", "neg_log_loss", "roc_auc_ovo"])
 def test_a_scoring_scan_that_was_broken_off_goes_on_to_the_same_bits(scoring, tmp_path, monkeypatch):
-    stats, rows = {"none": ScannedFolds(snb.scan(x0, y0, folds=3))}, opened(x0, y0)
+    stats, rows = snb.scan(x0, y0, folds=3), opened(x0, y0)
 
     def scores(grid=(0.0, 1.0, 5.0), **run):
-        asked = [("poisson", snb.L1(grid)), ("poisson", snb.L2(grid))], {}, SCORERS[scoring]
-        return cross_validation.cross_validated(stats, *asked, rows, RunOptions(progress=False, **run))
+        poisson, penalties = as_family("poisson"), (snb.L1(grid), snb.L2(grid))
+        asked = [[cross_validation.Candidate.of(stats, poisson, penalty, {}, 1)] for penalty in penalties]
+        return cross_validation.cross_validated(asked, SCORERS[scoring], rows, RunOptions(progress=False, **run))
 
     add, written = Checkpoint.add, []
 

@@ -60,8 +60,8 @@ from streamnb.rows.splits import Folding, as_folding
 from streamnb.rows.tables import NumberSource, TableSource
 from streamnb.rows.texts import TextSource
 from streamnb.scanning.class_scan import ClassScan
-from streamnb.scanning.side_by_side import SideBySide
 from streamnb.scanning.user_tasks import _UserTask
+from streamnb.searching.bayes import TriedScan
 from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.cross_validation import ScoringTask
 from streamnb.selection.fold_judge import FoldJudge
@@ -176,12 +176,10 @@ def reading(objective: Any, X: Any = REAL, y: Any = Y, **along: Any) -> Pass:
     )
 
 
-def sharing(X: Any, w: Any = None, y: Any = Y) -> Pass:
-    """Two scans of rows prepared in two ways."""
-    ways = RowOptions(), RowOptions("sqrt", "l2")
-    scans = tuple(ClassScan(("sum", "nonzero"), way, folding=FOLDS) for way in ways)
-    domains = (Domain("a"),), (Domain("b"), Domain("c"))
-    return Pass(SideBySide(scans, domains), opened(X, y, w))
+def tried(X: Any, w: Any = None, y: Any = Y) -> Pass:
+    """A scan that refuses no rows of one domain, and some of another."""
+    scan = ClassScan(("sum", "nonzero"), RowOptions("sqrt", "l2"), folding=FOLDS)
+    return Pass(TriedScan(scan, (Domain("a"), Domain("b", 0.5))), opened(X, y, w))
 
 
 def shared(y: Any = Y, *needs: str, by: str = "rows") -> Pass:
@@ -197,6 +195,7 @@ def shared(y: Any = Y, *needs: str, by: str = "rows") -> Pass:
     return Pass(SharedRead(passes, folding), rows)
 
 
+WAYS = [ClassScan(("sum", "nonzero"), way) for way in (RowOptions(), RowOptions("log1p"), RowOptions("sqrt", "l2"))]
 EXTREMES = StatisticTask(Extremes())
 
 
@@ -234,15 +233,11 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
             how=Products(pooled=True),
         ),
     ),
-    SideBySide: every(
-        lambda: Pass(
-            SideBySide(tuple(ClassScan(("sum", "sum_sq"), options) for options in (RowOptions(), RowOptions("log1p")))),
-            opened(COUNTS, Y, WEIGHT),
-        ),
-        refusing=lambda: sharing(COUNTS),
-        real=lambda: sharing(REAL, REAL_WEIGHT),
-        csr=lambda: sharing(sp.csr_array(COUNTS), WEIGHT),
-        labels=lambda: sharing(COUNTS, WEIGHT, SETS),
+    TriedScan: every(
+        lambda: tried(COUNTS),
+        real=lambda: tried(SHARES, REAL_WEIGHT),
+        csr=lambda: tried(sp.csr_array(COUNTS), WEIGHT),
+        labels=lambda: tried(COUNTS, WEIGHT, SETS),
     ),
     CategoryScan: every(lambda: Pass(CategoryScan(("sum",), RowOptions()), opened(COUNTS, Y, WEIGHT))),
     ScoringTask: every(
@@ -285,6 +280,10 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         of=lambda: Pass(of_folds(TokenScan(NGrams()), 2), texts_of(COUNTS, Y, WEIGHT).with_step(None, 5, "t")),
         two=lambda: Pass(
             JointRead((fits.Pass(Extremes(), without=0), fits.Pass(ValueScan())), Folding(2)), opened(COUNTS, Y)
+        ),
+        ways=lambda: Pass(JointRead(tuple(map(fits.Pass, WAYS))), opened(COUNTS, Y, WEIGHT)),
+        outside=lambda: Pass(
+            JointRead(tuple(fits.Pass(way, without=0) for way in WAYS), FOLDS), opened(REAL**2, Y, REAL_WEIGHT)
         ),
     ),
     StatisticTask: every(lambda: Pass(EXTREMES, opened(sp.csr_array(COUNTS), Y, WEIGHT))),
