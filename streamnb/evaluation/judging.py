@@ -74,18 +74,15 @@ class Evaluations(Statistic):
     Attributes
     ----------
     evaluations : list
-        An `Evaluation` of each model, or for each candidate a list of evaluations of grids, by split.
-    rows : (n_splits, K)
-        The number of rows of each class in each split, for comparison with the first scan.
+        An `Evaluation` of each model.
     sample : RowSample or None
-        A sample of the rows, or of the scores of models that are compared.
+        A sample of the scores of models that are compared.
     differences : RowMeans or None
         Of each model that is compared with the baseline, the weight of rows where only the model is right ("won"), and
         only the baseline ("lost"), and for each loss that both have, differences ("sum") and their squares ("square").
     """
 
     evaluations: Annotated[list[Any], added]
-    rows: Annotated[Any, np.add] = 0
     sample: Annotated[RowSample | None, added] = None
     differences: Annotated[Any, added] = None
 

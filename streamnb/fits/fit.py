@@ -80,19 +80,19 @@ def answered(
     be `fused`.
     """
     first, *others = passes
-    whole = folding is None and not others and first.without is None and first.inside is None
+    whole = folding is None and not others and first.fold is None
     if whole and isinstance(first.statistic, PassTask):
         total, report = run(first.statistic, rows, options)
         return [total], np.array([report.rows]), report
-    kinds = set()
     for each in passes:
-        kinds.add(None if each.fold is None else getattr(each.statistic, "fused", None))
         if each.fold is not None and folding is None:
             raise ValueError("passes name folds, and the rows have none; give folds=")
         if each.fold is not None and folding is not None and not 0 <= each.fold < folding.n_splits:
             raise ValueError(f"a pass names fold {each.fold}, and there are {folding.n_splits}, numbered from 0")
-    kind = kinds.pop() if len(kinds) == 1 else None
-    read = (kind or JointRead)(tuple(passes), folding, title)
+    read: Any = JointRead(tuple(passes), folding, title)
+    kind, *more = read.groups
+    if isinstance(kind, type) and not more:
+        (read,) = read.tasks
     total, report = run(read, rows, options)
     return read.answers(total, report), total.rows, report
 

@@ -117,7 +117,7 @@ class TotalsOfRead(Statistic):
 
 @dataclass(frozen=True, eq=False)
 class JointRead(PassTask):
-    """One read of the rows for several passes, of which those of one object share its sums.
+    """One read of the rows for several passes, of which those of one object share its sums, and others are fused.
 
     Attributes
     ----------
@@ -131,29 +131,39 @@ class JointRead(PassTask):
     title: str = "read"
 
     @cached_property
-    def groups(self) -> list[list[Pass]]:
-        """The passes of each object."""
-        groups: dict[int, list[Pass]] = {}
+    def groups(self) -> dict[Any, list[Pass]]:
+        """The passes of each object, or of each kind of read in which they are fused."""
+        groups: dict[Any, list[Pass]] = {}
         for each in self.passes:
-            groups.setdefault(id(each.statistic), []).append(each)
-        return list(groups.values())
+            kind = None if each.fold is None else getattr(each.statistic, "fused", None)
+            groups.setdefault(id(each.statistic) if kind is None else kind, []).append(each)
+        return groups
 
     @cached_property
-    def tasks(self) -> list[PassTask]:
-        return [as_task(group[0].statistic) for group in self.groups]
+    def tasks(self) -> list[Any]:
+        """What adds up rows for each group; of a fused one, a read that answers its passes."""
+        tasks = []
+        for kind, group in self.groups.items():
+            fused = isinstance(kind, type)
+            tasks.append(kind(tuple(group), self.folding, self.title) if fused else as_task(group[0].statistic))
+        return tasks
 
     @cached_property
     def summed(self) -> list[list[Pass]]:
         """For each task the rows that it sums: all, those that its only pass names, or the rows of each fold."""
         every = []
-        for first, *others in self.groups:
-            if first.fold is None and all(each.fold is None for each in others):
+        for kind, (first, *others) in self.groups.items():
+            if isinstance(kind, type) or all(each.fold is None for each in (first, *others)):
                 every.append([Pass(first.statistic)])
             elif others:
                 every.append([Pass(first.statistic, inside=split) for split in range(self.n_splits)])
             else:
                 every.append([first])
         return every
+
+    @property
+    def most_bytes(self) -> int | None:  # type: ignore[override]
+        return max((task.most_bytes or 0 for task in self.tasks), default=0) or None
 
     @property
     def n_splits(self) -> int:
@@ -223,8 +233,11 @@ class JointRead(PassTask):
 
     def answers(self, total: TotalsOfRead, report: Report) -> list[Any]:
         """The final result of each pass, from the totals of the read."""
-        found = {}
-        for task, group, totals in zip(self.tasks, self.groups, total.parts, strict=True):
+        found: dict[Pass, Any] = {}
+        for (kind, group), task, totals in zip(self.groups.items(), self.tasks, total.parts, strict=True):
+            if isinstance(kind, type):
+                found |= dict(zip(group, task.answers(task.ended(totals[0], report), report), strict=True))
+                continue
             for each in group:
                 of_pass = totals[0] if len(totals) == 1 else self._of_folds(totals, each)
                 if task.weighs and each.without is not None and self.folding is not None:

@@ -1,7 +1,7 @@
 """Row transforms applied before summing or scoring; they use learned values but learn nothing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from typing import Annotated, Any, Self
 
@@ -172,22 +172,16 @@ class FeatureScale:
 
 
 def prepared_block(block: Block, options: "RowOptions") -> tuple[Chunk, Survey]:
-    """Validate and transform a block; values may be missing if a learned step handles them.
-
-    Tasks that share a block share what they find here.
-    """
-    missing, ready = options.learned is not None, block.ready
-    if ready is None or ready["X"] is not block.X:
-        return transformed(*checked(block, missing), options)
-    name = f"missing={missing}"
-    if name not in ready:
-        ready[name] = checked(block, missing)
-    chunk, survey = ready[name]
-    way = options.transform, options.normalize, id(options.scale), id(options.columns), id(options.learned)
-    if ready.get("way") != way:
-        ready["rows"] = transformed(chunk, survey, options)
-        ready["way"] = way
-    return ready["rows"]
+    """Validate and transform a block, once for tasks that share it; values may be missing if a step is learned."""
+    chunk, survey = checked(block, missing=options.learned is not None)
+    if not block.shares:
+        return transformed(chunk, survey, options)
+    assert block.ready is not None
+    way = replace(options, binarize=0.0, centre=0.0)  # which only sums use
+    if block.ready.get("way") != way:
+        block.ready["rows"] = transformed(chunk, survey, options)
+        block.ready["way"] = way
+    return block.ready["rows"]
 
 
 def transformed(chunk: Chunk, survey: Survey, options: "RowOptions") -> tuple[Chunk, Survey]:

@@ -76,8 +76,13 @@ class Block:
         return len(self.X[2]) - 1 if isinstance(self.X, tuple) else self.X.shape[0]
 
     def shared(self) -> "Block":
-        """The block, which tasks prepare once if they prepare it alike, one after the other."""
-        return self if self.ready is not None else replace(self, ready={"X": self.X})
+        """The block, which tasks validate once, and prepare once if they prepare it alike, one after the other."""
+        return self if self.shares else replace(self, ready={"X": self.X})
+
+    @property
+    def shares(self) -> bool:
+        """Whether tasks share what they make of these rows, and not of others that this block was made of."""
+        return self.ready is not None and self.ready["X"] is self.X
 
     def cut(self, start: int, stop: int) -> "Block":
         """The rows in [start, stop), numbered among all rows."""

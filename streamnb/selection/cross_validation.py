@@ -4,37 +4,38 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from streamnb.core import memory, messages, row_checks
 from streamnb.core.descriptions import shown
-from streamnb.evaluation.grid_evaluation import EachEvaluation, GridEvaluation, JudgedRows, ReferenceEvaluation
-from streamnb.evaluation.judging import Evaluations
+from streamnb.evaluation.grid_evaluation import GridEvaluation, JudgedRows, ReferenceEvaluation
 from streamnb.evaluation.scorers import Scorer, check_scorer
+from streamnb.fits.fit import answered
+from streamnb.fits.passes import Pass, TotalsOfRead
 from streamnb.models.grid_weights import DOUBLE, in_range
 from streamnb.models.linear import LinearModel
 from streamnb.passes.contract import PassTask, Report, RunOptions, Wants
-from streamnb.passes.run import run
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import Penalty, at_point
-from streamnb.rows.boundary import as_chunk, checked
+from streamnb.rows.boundary import Survey, as_chunk, checked
 from streamnb.rows.preparing import NONE
 from streamnb.rows.row_blocks import Block, Chunk
 from streamnb.rows.source import Source
-from streamnb.rows.splits import check_learns
+from streamnb.rows.splits import Folding, check_learns
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.selection import grid_models
 from streamnb.selection.covariance_models import CovarianceModels
-from streamnb.selection.fold_judge import FoldJudge, check_sheet
+from streamnb.selection.fold_judge import FoldJudge, check_sheet, counts_of
 from streamnb.selection.folded_scan import check_same_folds, without_split
 from streamnb.selection.grid_models import GridModels, NestedApart, rows_of
 from streamnb.selection.score_table import GridScores
 from streamnb.solving.normal_models import CovariancePath
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.row_sample import RowSample, SampledRows
+from streamnb.stats.row_sample import SampledRows, SampleTask
 from streamnb.stats.second_moments import Products
 
 WEIGHTS_BYTES = 1 << 30  # of weights kept in memory; beyond, they are computed for the columns of each block
@@ -47,6 +48,9 @@ MARGIN_BYTES = 16  # of one margin and its scores
 WEIGHT_BYTES = 12  # of one nonzero weight
 PER_MARGIN, PER_WEIGHT, PER_PRODUCT = 5e-9, 1e-8, 1.25e-10  # seconds, roughly
 LONG = 300.0  # seconds; warn before a longer wait
+
+
+RowsJudged = tuple[int | None, int | None]  # those inside a fold, or those outside one
 
 
 # ---- candidates ------------------------------------------------------------------------------------------------------
@@ -188,94 +192,36 @@ def with_maps(
 
 
 @dataclass(frozen=True, eq=False)
-class ScoringTask(PassTask):
-    """Scores every row by the models that have not seen it.
+class GridOfFold:
+    """All models of a candidate without the rows of a fold, which judge rows together.
 
-    `candidates` holds, for each path, the models of each split, or only of the splits in `held` if given. With `train`
-    each row is also scored by the models that have seen it; these evaluations follow the others. `sampled` is the
-    number of rows to keep.
+    Attributes
+    ----------
+    models : GridModels or CovarianceModels
+    judge : FoldJudge
+    alike : Any
+        Equal for models that prepare rows in the same way.
+    at_once : int
+        Margins that are computed at once.
     """
 
-    candidates: tuple[tuple[GridModels | CovarianceModels, ...], ...]
+    models: GridModels | CovarianceModels
     judge: FoldJudge
-    n_rows: int | None = None
-    train: bool = False
-    sampled: int = 0
-    held: tuple[int, ...] | None = None
-    costly: int = COSTLY_MARGINS
-    title = "scoring"
-    most_bytes = EVALUATIONS_BYTES
+    alike: Any
+    at_once: int = CACHED_MARGINS
 
-    def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
-        """Blocks several times as large as the weights that each block loads into the cache."""
-        n_bytes = TIMES_WEIGHTS * sum(models.nbytes for grids in self.candidates for models in grids)
-        return Wants(block_bytes=min(n_bytes, LONGEST_BLOCK))
+    @property
+    def fused(self) -> "type[ScoringTask]":
+        return ScoringTask
 
-    def about(self) -> dict[str, str]:
-        digests = [[models.digest() for models in grids] for grids in self.candidates]
-        parts = {**vars(self), "candidates": digests}
-        return {"the task": self.name, **{name: shown(value) for name, value in parts.items()}}
+    def evaluation(self) -> Any:
+        """An empty, mergeable evaluation."""
+        nested = isinstance(self.models.apart, NestedApart)
+        return self.judge.evaluation(self.models.shell.scheme, self.models.shape[0], nested)
 
-    def partial(self) -> Evaluations:
-        def of_grid(models: GridModels | CovarianceModels) -> Any:
-            nested = isinstance(models.apart, NestedApart)
-            return self.judge.evaluation(models.shell.scheme, models.shape[0], nested)
-
-        evaluations = [[of_grid(models) for models in grids] for grids in self.candidates * (1 + self.train)]
-        sample = RowSample(len(self.judge.classes), self.sampled) if self.sampled else None
-        return Evaluations(
-            evaluations, np.zeros((self.judge.folding.n_splits, len(self.judge.classes)), np.int64), sample
-        )
-
-    def add(self, partial: Evaluations, block: Block) -> None:
-        """Judge one block of rows."""
-        apart = [_differ(grids) for grids in self.candidates]
-        chunk, survey = checked(block, missing=any(apart))
-        splits = self.judge.folding.splits(block.first_row, block.n_rows, block.split)
-        codes = self.judge.labels(block.y, block.first_row)
-        partial.rows += self.judge.counts(codes, splits)
-        if partial.sample is not None:
-            partial.sample.add(chunk, codes, block.weight, splits[0])
-        judged, like, prepared = list(self._judged(splits, codes, block.weight)), None, chunk
-        for number, grids in enumerate(self.candidates):
-            evaluations = [partial.evaluations[number + seen * len(self.candidates)] for seen in range(1 + self.train)]
-            if apart[number]:
-                for split, seen, rows in judged:
-                    self._judge_apart(grids[split], evaluations[seen][split], chunk, rows)
-                continue
-            if like is None or rows_of(grids[0].shell) != like:  # otherwise reuse the rows of the previous candidate
-                prepared, like = grids[0].shell.prepared(chunk, survey), rows_of(grids[0].shell)
-            known = survey if prepared is chunk else None
-            screened = any(models.decider for models in grids) and in_range(prepared, known)
-            for split, seen, rows in judged:
-                self._judge(grids[split], evaluations[seen][split], prepared, screened, rows)
-
-    def _judge_apart(self, models: Any, evaluation: Any, chunk: Chunk, judged: JudgedRows) -> None:
-        """Judge rows that have to be prepared for the models of one split."""
-        some = as_chunk(chunk.picked(judged.rows).to_matrix(), chunk.first_row, missing=True)
-        prepared = models.shell.prepared(*some)
-        screened = bool(models.decider) and in_range(prepared, None)
-        self._judge(models, evaluation, prepared, screened, replace(judged, rows=np.arange(len(judged.rows))))
-
-    def _judged(self, splits: np.ndarray, codes: Any, weight: Any) -> Iterator[tuple[int, bool, JudgedRows]]:
-        """For each split, the rows that its models judge: rows they have not seen, then rows they have seen."""
-        held = range(self.judge.folding.n_splits) if self.held is None else self.held
-        for place, split in enumerate(held):
-            of_rows = splits[split // self.judge.folding.n_folds]
-            for seen in (False, True)[: 1 + self.train]:
-                rows = np.flatnonzero((of_rows != split) == seen)
-                if rows.size:
-                    yield place, seen, JudgedRows(rows, codes[rows], None if weight is None else weight[rows])
-
-    def _judge(
-        self,
-        models: GridModels | CovarianceModels,
-        evaluation: GridEvaluation | EachEvaluation | ReferenceEvaluation,
-        chunk: Chunk,
-        screened: bool,
-        judged: JudgedRows,
-    ) -> None:
-        rows = judged.rows
+    def add(self, evaluation: Any, chunk: Chunk, screened: bool, judged: JudgedRows) -> None:
+        """Add rows of a prepared block; `screened` says whether single precision may decide them."""
+        models, rows = self.models, judged.rows
         if isinstance(evaluation, GridEvaluation) and models.decider is not None:
             evaluation.add_decided(models.decider.decide(chunk, rows, screened), judged.labels, judged.weight)
             return
@@ -283,17 +229,107 @@ class ScoringTask(PassTask):
             models.apart.judge(evaluation, chunk, judged)
             return
         (n_points, n_rows), weight = models.shape, judged.weights
-        step = max(self._at_once(models) // (DOUBLE.padded(n_points) * max(n_rows, len(self.judge.classes))), 1)
+        step = max(self.at_once // (DOUBLE.padded(n_points) * max(n_rows, len(self.judge.classes))), 1)
         buffer = models.buffer(min(step, len(rows)))
         for first in range(0, len(rows), step):
             some = slice(first, first + step)
             margins = models.margins(chunk, rows[some], buffer)
             evaluation.add(models.shell.scheme, margins, judged.labels[some], weight[some])
 
-    def _at_once(self, models: GridModels | CovarianceModels) -> int:
-        if models.by_columns:
-            return self.costly
-        return grid_models.MARGINS if self.judge.needs & {"ranking", "margin"} else CACHED_MARGINS
+
+@dataclass(frozen=True, eq=False)
+class ScoringTask(PassTask):
+    """One read that gives every row to the models of all passes that judge it, prepared once for models alike.
+
+    `passes` are of `GridOfFold`: inside their fold or, for rows that the models have seen, without it.
+    """
+
+    passes: tuple[Pass, ...]
+    folding: Folding
+    title: str = "scoring"
+    most_bytes = EVALUATIONS_BYTES
+
+    @property
+    def judge(self) -> FoldJudge:
+        """What the models of all passes are judged by."""
+        return self.passes[0].statistic.judge
+
+    @property
+    def n_rows(self) -> int | None:  # type: ignore[override]
+        return self.judge.n_rows
+
+    @cached_property
+    def alike(self) -> list[dict[RowsJudged, list[int]]]:
+        """The numbers of passes whose models prepare rows in the same way, by the rows that they judge."""
+        groups: dict[Any, dict[RowsJudged, list[int]]] = {}
+        for number, each in enumerate(self.passes):
+            group = groups.setdefault(each.statistic.alike, {})
+            group.setdefault((each.inside, each.without), []).append(number)
+        return list(groups.values())
+
+    def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
+        """Blocks several times as large as the weights that each block loads into the cache."""
+        n_bytes = TIMES_WEIGHTS * sum(each.statistic.models.nbytes for each in self.passes if each.without is None)
+        return Wants(block_bytes=min(n_bytes, LONGEST_BLOCK))
+
+    def about(self) -> dict[str, str]:
+        digests = [[each.inside, each.without, each.statistic.models.digest()] for each in self.passes]
+        parts = {"candidates": digests, "judge": self.judge, "folding": self.folding}
+        return {"the task": self.name, **{name: shown(value) for name, value in parts.items()}}
+
+    def partial(self) -> TotalsOfRead:
+        evaluations = [each.statistic.evaluation() for each in self.passes]
+        return TotalsOfRead([evaluations], np.zeros((self.folding.n_splits, len(self.judge.classes)), np.int64))
+
+    def add(self, partial: TotalsOfRead, block: Block) -> None:
+        """Judge one block of rows."""
+        learned = any(each.statistic.models.shell.options.learned is not None for each in self.passes)
+        chunk, survey = checked(block, missing=learned)
+        splits = self.folding.splits(block.first_row, block.n_rows, block.split)
+        labels = self.judge.labels(block.y, block.first_row)
+        partial.rows[:] += counts_of(labels, splits, partial.rows.shape)
+        known: dict[RowsJudged, JudgedRows] = {}
+        for alike in self.alike:
+            several = len(alike) > 1
+            if several:
+                ready, screened = self._prepared(alike, chunk, survey)
+            for which, numbers in alike.items():
+                if which not in known:
+                    known[which] = self._judged(which, splits, labels, block.weight)
+                judged = known[which]
+                if not len(judged.rows):
+                    continue
+                if not several:  # no other rows are prepared
+                    some = as_chunk(chunk.picked(judged.rows).to_matrix(), chunk.first_row, missing=True)
+                    ready, screened = self._prepared(alike, *some)
+                    judged = replace(judged, rows=np.arange(len(judged.rows)))
+                for number in numbers:
+                    self.passes[number].statistic.add(partial.parts[0][number], ready, screened, judged)
+
+    def _judged(self, which: RowsJudged, splits: np.ndarray, labels: Any, weight: np.ndarray | None) -> JudgedRows:
+        """The rows of a block that are inside a fold, or outside one."""
+        inside, without = which
+        fold: Any = without if inside is None else inside
+        rows = np.flatnonzero((splits[fold // self.folding.n_folds] == fold) == (without is None))
+        return JudgedRows(rows, labels[rows], None if weight is None else weight[rows])
+
+    def _prepared(self, alike: dict[RowsJudged, list[int]], chunk: Chunk, survey: Survey) -> tuple[Chunk, bool]:
+        """Rows as the models of some passes take them, and whether single precision may decide them."""
+        models = [self.passes[number].statistic.models for numbers in alike.values() for number in numbers]
+        ready = models[0].shell.prepared(chunk, survey)
+        decided = any(each.decider is not None for each in models)
+        return ready, decided and in_range(ready, survey if ready is chunk else None)
+
+    def ended(self, total: TotalsOfRead, report: Report) -> TotalsOfRead:
+        """Refuse other rows than those of the first scan."""
+        if self.judge.rows is not None and self.n_rows is not None:
+            row_checks.check_same_rows(report.rows, self.n_rows)
+            check_same_folds(total.rows, self.judge.rows)
+        return total
+
+    def answers(self, total: TotalsOfRead, report: Report) -> list[Any]:
+        """The evaluation of each pass."""
+        return total.parts[0]
 
 
 def _check_costs(
@@ -377,24 +413,35 @@ def judged_together(
         for path in paths:
             pool.submit(getattr, path, "n_features")  # cached for the scores, while other threads solve models
         grids = tuple(zip(*of_splits, strict=True))
+    groups = grid_models.groups_of(grids)
+    joined = tuple(grid_models.of_group([grids[number] for number in group]) for group in groups)
     probabilities = all(models[0].shell.scheme.has_probabilities for models in grids)
     needs = scorer.needs if probabilities else scorer.needs - {"probabilities"}
-    groups, named = grid_models.groups_of(grids), None if held is None else splits
-    joined = tuple(grid_models.of_group([grids[number] for number in group]) for group in groups)
     n_models = sum(len(models) * models[0].shape[0] for models in joined) * (1 + train)
-    judge = FoldJudge(stats.classes, folding, needs, n_models, stats.multilabel)
-    task = ScoringTask(joined, judge, stats.n_rows, train, sampled, named, costly)
-    check_scorer(scorer, task.partial().evaluations[0][0].of_point(0))
-    total, report = run(task, rows, run_options)
-    row_checks.check_same_rows(report.rows, stats.n_rows)
-    check_same_folds(total.rows, stats)
-    unseen = grid_models.of_each(total.evaluations[: len(groups)], groups, grids)
-    seen = grid_models.of_each(total.evaluations[len(groups) :], groups, grids) if train else [()] * len(grids)
+    expected = np.array([part.rows for part in stats.folds])
+    judge = FoldJudge(stats.classes, needs, n_models, stats.multilabel, stats.n_rows, expected)
+    at_once = grid_models.MARGINS if needs & {"ranking", "margin"} else CACHED_MARGINS
+    passes, learned = [], False
+    for models in joined:
+        apart = _differ(models)
+        learned |= apart
+        for split, one in zip(splits, models, strict=True):
+            alike = rows_of(one.shell if apart else models[0].shell)
+            grid = GridOfFold(one, judge, alike, costly if one.by_columns else at_once)
+            passes.append(Pass(grid, inside=split))
+    check_scorer(scorer, passes[0].statistic.evaluation().of_point(0))
+    if train:
+        passes += [Pass(each.statistic, without=each.inside) for each in passes]
+    sample = [Pass(SampleTask(stats.classes, folding, sampled, missing=learned))] if sampled else []
+    found, _, report = answered(passes + sample, rows, run_options, folding, "scoring")
+    by_group = [found[first : first + len(splits)] for first in range(0, len(passes), len(splits))]
+    unseen = grid_models.of_each(by_group[: len(groups)], groups, grids)
+    seen = grid_models.of_each(by_group[len(groups) :], groups, grids) if train else [()] * len(grids)
     judged = [
         JudgedGrid(path, dict(zip(splits, own, strict=True)), dict(zip(splits, known, strict=train)), _singular(models))
         for path, own, known, models in zip(paths, unseen, seen, grids, strict=True)
     ]
-    return judged, report, None if total.sample is None else total.sample.drawn()
+    return judged, report, found[-1].drawn() if sampled else None
 
 
 def _differ(grids: Sequence[GridModels | CovarianceModels]) -> bool:

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from streamnb.core import memory, row_checks
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import EachEvaluation, GridEvaluation, ReferenceEvaluation
 from streamnb.evaluation.scorers import Scorer
-from streamnb.rows.splits import Folding
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.grouping import known_codes
 
@@ -23,19 +23,22 @@ class FoldJudge:
     Attributes
     ----------
     classes : (K,)
-    folding : Folding
     needs : what the evaluations have to count
     n_models : int
         The number of models of all folds, which share the scores that may be kept.
     multilabel : bool
         Whether rows have any number of labels.
+    n_rows : int or None
+    rows : (n_splits, K) or None
+        The numbers of rows, and of those of each class in each split, if each read is to be compared with them.
     """
 
     classes: np.ndarray
-    folding: Folding
     needs: frozenset[str]
     n_models: int
     multilabel: bool = False
+    n_rows: int | None = None
+    rows: np.ndarray | None = None
 
     def evaluation(self, scheme: Any, n_points: int, nested: bool = False) -> Any:
         """An empty, mergeable evaluation of `n_points` models."""
@@ -59,14 +62,14 @@ class FoldJudge:
             return y
         return known_codes(y, self.classes, first_row)
 
-    def counts(self, labels: Any, splits: np.ndarray) -> np.ndarray:
-        """The number of rows of each class in each of their `splits` (repeats, n_rows), (n_splits, K)."""
-        rows, codes = np.arange(splits.shape[1]), labels
-        if self.multilabel:
-            rows, codes = np.repeat(rows, np.diff(labels.indptr)), labels.indices
-        shape = self.folding.n_splits, len(self.classes)
-        groups = (splits[:, rows] * len(self.classes) + codes).reshape(-1)
-        return np.bincount(groups, minlength=shape[0] * shape[1]).reshape(shape)
+
+def counts_of(labels: Any, splits: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """The number of rows of each class in each of their `splits` (repeats, n_rows), (n_splits, K)."""
+    rows, codes = np.arange(splits.shape[1]), labels
+    if sp.issparse(labels):
+        rows, codes = np.repeat(rows, np.diff(labels.indptr)), labels.indices
+    groups = (splits[:, rows] * shape[1] + codes).reshape(-1)
+    return np.bincount(groups, minlength=shape[0] * shape[1]).reshape(shape)
 
 
 def _sizes(

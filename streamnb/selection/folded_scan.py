@@ -33,9 +33,9 @@ def without_split(stats: ClassStats, split: int) -> ClassStats:
     return stats.without_fold(fold, repeat)
 
 
-def check_same_folds(rows: np.ndarray, stats: ClassStats) -> None:
-    """Raise if the scan counted other `rows` in some split, (n_splits,) or by class (n_splits, K)."""
-    if (rows != [part.rows if rows.ndim == 2 else part.n_rows for part in stats.folds]).any():
+def check_same_folds(rows: np.ndarray, before: np.ndarray) -> None:
+    """Raise if the numbers of rows in each split, (n_splits,), or by class (n_splits, K), are not those of the scan."""
+    if (rows != before).any():
         raise ValueError(
             "X gave its rows in another order than in the first scan, so that folds differ; a callable should "
             "return the same rows in the same order each time"
@@ -141,15 +141,15 @@ class ScannedRows:
         title: Callable[[int, Sequence[Pass]], str] = lambda number, passes: f"read {number} of {len(passes)} models",
     ) -> tuple[list[T], Report]:
         """Run fits of models without a fold in reads that they share, with a file of this name for each read."""
-        fit, stats = together(fits, self.options.threads), self.stats
+        fit, before = together(fits, self.options.threads), np.array([part.n_rows for part in self.stats.folds])
         return run_fit(
             fit,
             self.shared.read,
             self.options,
-            stats.folding,
+            self.stats.folding,
             name,
             title,
-            check=lambda _, rows: check_same_folds(rows, stats),
+            check=lambda _, rows: check_same_folds(rows, before),
         )
 
 

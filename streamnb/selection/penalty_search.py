@@ -165,8 +165,7 @@ class PenaltySearch:
                 raise ValueError(f"{most_reads} reads are too few for models that go in {groups.n_groups} groups")
         needs = self.scorer.needs if learner.scheme == "joint" else self.scorer.needs - {"probabilities"}
         scheme = learner.scheme_of(stats)
-        assert stats.folding is not None
-        judge = FoldJudge(stats.classes, stats.folding, needs, len(self.grid) * len(stats.folds), stats.multilabel)
+        judge = FoldJudge(stats.classes, needs, len(self.grid) * len(stats.folds), stats.multilabel)
         held_out = partial(HeldOut, judge=judge, scheme=scheme, factor=learner.factor, scorer=self.scorer)
         models = f"{groups.n_models} models of {len(stats.classes)} classes"
         check_sheet(groups.n_models, models, stats, self.scorer, options.memory_limit, groups.at_once)

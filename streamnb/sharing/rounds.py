@@ -18,6 +18,7 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.core import persistence
+from streamnb.fits.passes import TotalsOfRead
 from streamnb.passes.contract import PassTask, Report, RunOptions
 from streamnb.passes.run import run_here
 from streamnb.rows.source import Source
@@ -105,8 +106,9 @@ def _alike(task: ReadTask, weights: dict[str, Any]) -> dict[str, Any]:
 
 def check_sums(task: PassTask) -> None:
     """Refuse a pass that would copy rows out of their site."""
-    partial = task.partial()
-    if isinstance(partial, RowSample) or getattr(partial, "sample", None) is not None:
+    partial: Any = task.partial()
+    parts = partial.parts if isinstance(partial, TotalsOfRead) else [[partial]]
+    if any(isinstance(each, RowSample) or getattr(each, "sample", None) is not None for part in parts for each in part):
         raise ValueError(
             f"{task.title}: a sample of the rows is kept, which would leave their sites; take a model without it, such "
             "as one without calibration"

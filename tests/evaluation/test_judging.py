@@ -147,5 +147,5 @@ def test_what_does_not_go_with_a_model_is_said(given, said, error, message):
 
 
 def test_dask_is_told_the_size_of_what_it_moves():
-    total = Evaluations([[Evaluation(2, "hits")]], np.array([1]))
+    total = Evaluations([Evaluation(2, "hits")])
     assert sys.getsizeof(total) > total.nbytes > 0

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.rows.splits import Folding
-from streamnb.selection.fold_judge import FoldJudge
+from streamnb.selection.fold_judge import FoldJudge, counts_of
 from streamnb.selection.folded_scan import check_same_folds
 
 rng = np.random.default_rng(3)
@@ -14,26 +14,26 @@ X, Y = rng.poisson(1.0, (60, 4)).astype(float), np.array(["a", "b", "c"])[rng.in
 SETS = rng.integers(0, 2, (60, 3))
 
 
-def read(judge, y):
+def read(judge, y, folding):
     """The number of rows of each class in each split, from two blocks, and the labels of the second block."""
     rows = 0
     for first, last in ((0, 25), (25, 60)):
         labels = judge.labels(y[first:last], first)
-        rows += judge.counts(labels, judge.folding.splits(first, last - first, None))
+        shape = folding.n_splits, len(judge.classes)
+        rows += counts_of(labels, folding.splits(first, last - first, None), shape)
     return rows, labels
 
 
 @pytest.mark.parametrize(("y", "coded"), [(Y, np.unique(Y, return_inverse=True)[1]), (SETS, SETS)], ids=["one", "sets"])
 def test_rows_of_each_class_are_counted_as_in_the_scan(y, coded):
     stats = snb.scan(X, y, folds=5, repeats=2, seed=1)
-    judge = FoldJudge(stats.classes, stats.folding, frozenset({"hits"}), 1, stats.multilabel)
-    rows, labels = read(judge, sp.csr_array(y) if y.ndim == 2 else y)
-    check_same_folds(rows, stats)
-    if y.ndim == 1:
-        check_same_folds(rows.sum(axis=1), stats)
+    judge, before = FoldJudge(stats.classes, frozenset({"hits"}), 1, stats.multilabel), [f.rows for f in stats.folds]
+    rows, labels = read(judge, sp.csr_array(y) if y.ndim == 2 else y, stats.folding)
+    check_same_folds(rows, np.array(before))
     np.testing.assert_array_equal(labels.toarray() if y.ndim == 2 else labels, coded[25:])
     with pytest.raises(ValueError, match="X gave its rows in another order than in the first scan"):
-        check_same_folds(read(judge, sp.csr_array(y[::-1]) if y.ndim == 2 else y[::-1])[0], stats)
+        backwards = sp.csr_array(y[::-1]) if y.ndim == 2 else y[::-1]
+        check_same_folds(read(judge, backwards, stats.folding)[0], np.array(before))
 
 
 @pytest.mark.parametrize(
@@ -53,4 +53,4 @@ def test_rows_of_each_class_are_counted_as_in_the_scan(y, coded):
 def test_other_labels_than_in_the_scan_are_refused(multilabel, y, message):
     classes = np.arange(3) if multilabel else np.unique(Y)
     with pytest.raises(ValueError, match=message):
-        read(FoldJudge(classes, Folding(2), frozenset({"hits"}), 1, multilabel), y)
+        read(FoldJudge(classes, frozenset({"hits"}), 1, multilabel), y, Folding(2))

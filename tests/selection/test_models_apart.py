@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
-from streamnb.passes.run import run
+from streamnb.fits.fit import answered
 from streamnb.selection import cross_validation, fold_judge, grid_models
 from streamnb.selection.grid_models import NestedApart, TablesApart
 
@@ -36,7 +36,9 @@ def test_scores_are_those_of_all_together(name, bins, monkeypatch):
             if not apart:
                 patch.setattr(grid_models, "nested_of", lambda path: None)
                 patch.setattr(grid_models, "of_blocks", lambda *given: None)
-            patch.setattr(cross_validation, "run", lambda task, *rest: found.append(task) or run(task, *rest))
+            patch.setattr(
+                cross_validation, "answered", lambda asked, *rest: found.extend(asked) or answered(asked, *rest)
+            )
             if bins:
                 patch.setattr(fold_judge, "KEPT_SCORES", 1)
             model = snb.LinearNBCV("poisson", penalty, return_train_score=True, **ASKED)
@@ -46,7 +48,7 @@ def test_scores_are_those_of_all_together(name, bins, monkeypatch):
     together = results(X, False)
     found.clear()
     apart, stored = results(X.astype(float), True), results(sp.csr_array(X), True)
-    assert {type(models.apart) for task in found for models in task.candidates[0]} == {kind}
+    assert {type(each.statistic.models.apart) for each in found} == {kind}
     if bins:
         within = apart["mean_test_score_error"] + together["mean_test_score_error"]
         assert (abs(apart["mean_test_score"] - together["mean_test_score"]) <= within).all() and within.max() < 0.8

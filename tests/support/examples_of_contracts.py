@@ -63,9 +63,10 @@ from streamnb.scanning.class_scan import ClassScan
 from streamnb.scanning.user_tasks import _UserTask
 from streamnb.searching.bayes import TriedScan
 from streamnb.selection.covariance_models import CovarianceModels
-from streamnb.selection.cross_validation import ScoringTask
+from streamnb.selection.cross_validation import GridOfFold, ScoringTask
 from streamnb.selection.fold_judge import FoldJudge
 from streamnb.selection.fold_models import HeldOut
+from streamnb.selection.folded_scan import without_split
 from streamnb.selection.grid_models import GridModels
 from streamnb.selection.redundancy import PairScan
 from streamnb.sharing.learned_columns import SiteRows
@@ -133,27 +134,29 @@ def scan(*moments: str, X: Any = SHARES, y: Any = Y, w: Any = WEIGHT, classes: A
     return Pass(ClassScan(moments or ("sum", "sum_sq"), options, classes, **more), opened(X, y, w))
 
 
-def scoring(*needs: str, y: Any = Y, sampled: int = 0) -> Pass:
+def scoring(*needs: str, y: Any = Y, train: bool = False) -> Pass:
     stats = snb.scan(COUNTS, y, sample_weight=WEIGHT, folds=2, repeats=2, seed=1)
-    decide = set(needs) <= {"hits", "confusion"}
-    candidates = tuple(
-        tuple(
-            GridModels(weight_path(stats.without_fold(fold, repeat), "poisson", penalty), 1 << 20, decide)
-            for repeat in range(2)
-            for fold in range(2)
-        )
-        for penalty in (snb.L1([0.0, 2.0]), snb.L2(1.0))
+    decide, judge = (
+        set(needs) <= {"hits", "confusion"},
+        FoldJudge(stats.classes, frozenset(needs), 12, stats.multilabel),
     )
-    judge = FoldJudge(stats.classes, FOLDS, frozenset(needs), 12, stats.multilabel)
-    return Pass(ScoringTask(candidates, judge, sampled=sampled), opened(COUNTS, y, WEIGHT))
+    passes = []
+    for penalty in (snb.L1([0.0, 2.0]), snb.L2(1.0)):
+        for split in range(4):
+            models = GridModels(weight_path(without_split(stats, split), "poisson", penalty), 1 << 20, decide)
+            passes.append(fits.Pass(GridOfFold(models, judge, "alike"), inside=split))
+    if train:
+        passes += [fits.Pass(each.statistic, without=each.inside) for each in passes]
+    return Pass(ScoringTask(tuple(passes), FOLDS), opened(COUNTS, y, WEIGHT))
 
 
 def scoring_covariances(*needs: str) -> Pass:
     stats = snb.scan(REAL, Y, moments=["sum", "gram"], folds=2, seed=1)
     family = snb.Gaussian(covariance="full", shrinkage=[(0.5, 0.1), (1.0, 0.0)])
-    grids = tuple(CovarianceModels(weight_path(stats.without_fold(fold), family, None)) for fold in range(2))
-    judge = FoldJudge(stats.classes, as_folding(2, seed=1), frozenset(needs), 4)
-    return Pass(ScoringTask((grids,), judge), opened(REAL, Y))
+    grids = [CovarianceModels(weight_path(stats.without_fold(fold), family, None)) for fold in range(2)]
+    judge = FoldJudge(stats.classes, frozenset(needs), 4)
+    passes = tuple(fits.Pass(GridOfFold(one, judge, fold), inside=fold) for fold, one in enumerate(grids))
+    return Pass(ScoringTask(passes, as_folding(2, seed=1)), opened(REAL, Y))
 
 
 def model(y: Any = Y) -> Any:
@@ -188,7 +191,7 @@ def shared(y: Any = Y, *needs: str, by: str = "rows") -> Pass:
     like: Any = reading(SquaredHinge() if sets else Softmax(), y=y, X=COUNTS).task
     line = replace(like, step=np.ones((6, K)), lengths=np.array([0.5, 1.0]))
     kept, folding = frozenset(needs or {"hits", "ranking", "probabilities"}), Folding(2, by=by)
-    how = FoldJudge(like.classes, folding, kept, 3, sets), MultiLabel() if sets else Joint(), 1.0, SCORERS["accuracy"]
+    how = FoldJudge(like.classes, kept, 3, sets), MultiLabel() if sets else Joint(), 1.0, SCORERS["accuracy"]
     judged = (fits.Pass(HeldOut(weights, like, *how), inside=1) for weights in (like.weights, -like.weights))
     passes = fits.Pass(like, without=1), *judged, fits.Pass(line, without=0)
     rows = opened(COUNTS, y, WEIGHT, ("folds", np.arange(N) % 2) if by == "given" else None)
@@ -242,8 +245,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     CategoryScan: every(lambda: Pass(CategoryScan(("sum",), RowOptions()), opened(COUNTS, Y, WEIGHT))),
     ScoringTask: every(
         decisions=lambda: scoring("hits"),
-        sample=lambda: scoring("hits", sampled=5),
-        sampled_labels=lambda: scoring("multilabel", y=SETS, sampled=4),
+        seen=lambda: scoring("hits", train=True),
         tables=lambda: scoring("confusion"),
         scores=lambda: scoring("ranking", "probabilities", "hits"),
         pairs=lambda: scoring("ranking", "pairs"),
@@ -280,6 +282,10 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         of=lambda: Pass(of_folds(TokenScan(NGrams()), 2), texts_of(COUNTS, Y, WEIGHT).with_step(None, 5, "t")),
         two=lambda: Pass(
             JointRead((fits.Pass(Extremes(), without=0), fits.Pass(ValueScan())), Folding(2)), opened(COUNTS, Y)
+        ),
+        fused=lambda: Pass(
+            JointRead((*scoring("hits").task.passes, fits.Pass(SampleTask(np.unique(Y), FOLDS, 5))), FOLDS),
+            opened(COUNTS, Y, WEIGHT),
         ),
         ways=lambda: Pass(JointRead(tuple(map(fits.Pass, WAYS))), opened(COUNTS, Y, WEIGHT)),
         outside=lambda: Pass(
