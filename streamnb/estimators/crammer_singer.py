@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -9,7 +10,9 @@ import numpy as np
 from streamnb.core import messages, persistence
 from streamnb.estimators.trained import TrainedClassifier, learner_of
 from streamnb.estimators.trained_cv import TrainedClassifierCV
-from streamnb.selection.penalty_search import PenaltySearch
+from streamnb.selection.fold_models import FoldModel
+from streamnb.selection.folded_scan import ScannedRows
+from streamnb.selection.penalty_search import models_by_point
 from streamnb.training.cutting_planes import CuttingPlanesMethod
 from streamnb.training.learner import FittedModel, Learner
 
@@ -181,11 +184,12 @@ class CrammerSingerSVMCV(TrainedClassifierCV):
         method = CuttingPlanesMethod(self.fit_intercept, self.max_passes, shares=True)
         return learner_of(self, method, scheme="ovr")
 
-    def _rank(self, search: PenaltySearch) -> None:
-        outcomes = [[model.outcome for model in models] for models in search.by_point()]
+    def _rank(self, scanned: ScannedRows, models: Sequence[FoldModel]) -> None:
+        by_point = models_by_point(models, len(scanned.grid))
+        outcomes = [[model.outcome for model in of_point] for of_point in by_point]
         self._gaps = np.array([[outcome.gap for outcome in of_point] for of_point in outcomes])
         self._short = [outcome.n_reads for of_point in outcomes for outcome in of_point if not outcome.converged]
-        super()._rank(search)
+        super()._rank(scanned, models)
 
     def _choose(self) -> None:
         super()._choose()

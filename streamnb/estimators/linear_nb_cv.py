@@ -28,7 +28,13 @@ from streamnb.problem.schemes import as_scheme
 from streamnb.rows.preparing import RowOptions, map_name
 from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan, with_folds
-from streamnb.selection.cross_validation import Candidate, cross_validated, of_columns_outside, with_maps
+from streamnb.selection.cross_validation import (
+    Candidate,
+    judged_together,
+    of_columns_outside,
+    scores_of,
+    with_maps,
+)
 from streamnb.selection.folded_scan import scan_maps, whole
 from streamnb.selection.out_of_fold import LEAST_FOLDS, calibrated_out_of_fold, check_calibration, check_enough_classes
 from streamnb.selection.score_table import RULES, GridScores, check_choice, check_rule
@@ -265,8 +271,10 @@ class LinearNBCV(LinearNB):
             sampled = self._sampled(stats, report)
             how = self._grid(), self._options(), n_threads, families
             candidates = with_maps(mapped, rests, self._family(), *how)
-            once = replace(options, checkpoint=None), self.return_train_score, sampled
-            (scores,), scoring_report, sample = cross_validated([candidates], as_scorer(self.scoring), rows, *once)
+            scorer, once = as_scorer(self.scoring), replace(options, checkpoint=None)
+            train = self.return_train_score
+            judged, scoring_report, sample = judged_together(candidates, scorer, rows, once, train, sampled)
+            scores = scores_of(judged, scorer)
             scores.warn_missing(self.reference if self.scoring == "roc_auc_reference" else None)
             self._keep(stats, report)
             self._mapped = kept if len(kept) > 1 else {}

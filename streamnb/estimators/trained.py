@@ -165,7 +165,7 @@ class TrainedClassifier(Classifier):
             folding = as_folding(None if learner.calibration is None else LEAST_FOLDS)
             scanned = self._scanned(learner, rows, (y, sample_weight), folding, options, checkpoint)
             check_enough_classes(learner.calibration, scanned.stats)
-            fitted = fit_at_point(learner, scanned, point, learner.max_passes)
+            fitted = fit_at_point(scanned, point, learner.max_passes)
             self._keep(replace(fitted, report=scanned.report + fitted.report), scanned.stats)
             if fitted.warning:
                 messages.warn(fitted.warning)

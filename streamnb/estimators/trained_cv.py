@@ -16,11 +16,22 @@ from streamnb.estimators.parameters import one_of
 from streamnb.estimators.preparation import fitting, opened_to_read_again
 from streamnb.estimators.trained import POINT, TrainedClassifier
 from streamnb.evaluation.scorers import as_scorer
-from streamnb.passes.contract import RunOptions
+from streamnb.passes.contract import Report, RunOptions
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, with_folds
-from streamnb.selection.penalty_search import ModelGroups, PenaltySearch, bytes_of_data, chosen, scores_by_read
+from streamnb.selection.fold_models import FoldModel
+from streamnb.selection.folded_scan import ScannedRows
+from streamnb.selection.penalty_search import (
+    ModelGroups,
+    bytes_of_data,
+    check_models,
+    chosen,
+    fit_chosen,
+    judged_models,
+    scores_by_read,
+    scores_by_reads,
+)
 from streamnb.selection.score_table import GridScores, check_choice, warn_of_ends
 from streamnb.training.learner import FittedModel
 
@@ -117,29 +128,30 @@ class TrainedClassifierCV(TrainedClassifier):
             score still rose with the last of `max_passes` reads.
         """
         with fitting(self, progress, n_threads, memory_limit, client, keep) as options:
-            search = self._search((X, y, sample_weight), groups, options, checkpoint, layer)
-            search.judge()
-            self._rank(search)
-            self._fit_best(search)
+            scanned = self._scanned_to_choose((X, y, sample_weight), groups, options, checkpoint, layer)
+            models, report = judged_models(scanned, as_scorer(self.scoring))
+            self._rank(scanned, models)
+            self._fit_best(scanned, models, scanned.report + report, self.rule == "best")
         return self
 
-    def _search(
+    def _scanned_to_choose(
         self, given: Any, groups: Any, options: RunOptions, checkpoint: Any, layer: str | None
-    ) -> PenaltySearch:
-        """The search for a point, after the scan of rows with folds from which all models start."""
+    ) -> ScannedRows:
+        """The scan of rows with folds from which all models start."""
         self._check_params()
         rows = opened_to_read_again(self, given, options, layer, (groups, self.folds))
         learner = replace(self._learner(), sampled=False)  # models of folds share reads: computing takes longer
         scan, rows = with_folds(ClassScan((), RowOptions()), rows, self.folds, groups, 1, self.seed)
         scanned = self._scanned(learner, rows, given[1:], scan.folding, options, checkpoint)
         grid = self._grid(learner.method.n_rows(scanned.stats))
-        search = PenaltySearch(learner, grid, scanned, as_scorer(self.scoring))
-        search.check()
-        return search
+        learner = replace(learner, method=learner.method.of_grid(len(grid), scanned.stats))
+        scanned = replace(scanned, learner=learner, grid=grid)
+        check_models(scanned)
+        return scanned
 
-    def _rank(self, search: PenaltySearch) -> None:
+    def _rank(self, scanned: ScannedRows, models: Sequence[FoldModel]) -> None:
         """Choose a point by the models without folds trained so far."""
-        self._scores = search.scores()
+        self._scores = scores_by_reads(scanned, models, as_scorer(self.scoring))
         self._choose()
 
     def _choose(self) -> None:
@@ -147,20 +159,21 @@ class TrainedClassifierCV(TrainedClassifier):
         self.best_params_, self.best_score_ = scores.grid[self._point], float(scores.mean[self._point])
         self.cv_results_ = scores.table()
 
-    def _fit_best(self, search: PenaltySearch, calibration: str | None = None, further: bool = True) -> None:
-        """Fit the model of all rows at the chosen point; `calibration` is used if it has none.
-
-        Where the rule asks for the best point, it may go `further` than the models without each fold.
-        """
+    def _fit_best(
+        self, scanned: ScannedRows, models: Sequence[FoldModel], report: Report, further: bool, own: bool = True
+    ) -> None:
+        """Fit the model of all rows at the chosen point, after reads with this report; see `fit_chosen`."""
         self._scores.warn_missing()
         names = {name: name for name in POINT if name in self.best_params_}
-        limits = {"n_components": (1, search.learner.method.n_rows(search.scanned.stats))}
+        limits = {"n_components": (1, scanned.learner.method.n_rows(scanned.stats))}
         warn_of_ends(self._scores.grid, self._scores.scores, self._point, names, limits)
-        fitted, history = search.fit(self.best_params_, calibration, further and self.rule == "best"), {}
+        fitted = fit_chosen(scanned, models, self.best_params_, further, own)
+        history = {}
         if "held_out_score" in self._history:
             n_reads, known = len(fitted.history["seconds"]), scores_by_read(self._scores, self._point)
             history["held_out_score"] = np.append(known, np.full(n_reads, np.nan))[:n_reads]
-        self._keep(replace(fitted, history=fitted.history | history), search.scanned.stats)
+        fitted = replace(fitted, history=fitted.history | history, report=report + fitted.report)
+        self._keep(fitted, scanned.stats)
         self._warn_chosen(fitted)
 
     def _warn_chosen(self, fitted: FittedModel) -> None:
@@ -228,23 +241,32 @@ def reads_at_most(estimator: TrainedClassifierCV, max_passes: int) -> tuple[int,
     return judging, most - judging
 
 
-def begun(estimator: TrainedClassifierCV, rows: Source, groups: Any, options: RunOptions) -> PenaltySearch:
-    """The search for a point, after the scan; its models are then judged on some folds, or all."""
-    return estimator._search((rows, None, None), groups, options, None, None)
+def scanned_to_choose(estimator: TrainedClassifierCV, rows: Source, groups: Any, options: RunOptions) -> ScannedRows:
+    """The scan of rows with folds, after which models are judged on some of them, or all."""
+    return estimator._scanned_to_choose((rows, None, None), groups, options, None, None)
 
 
-def choose_best(estimator: TrainedClassifierCV, search: PenaltySearch) -> tuple[GridScores, int]:
+def choose_best(
+    estimator: TrainedClassifierCV, scanned: ScannedRows, models: Sequence[FoldModel]
+) -> tuple[GridScores, int]:
     """Choose a point by the models judged so far: as `judged_reads`."""
-    estimator._rank(search)
+    estimator._rank(scanned, models)
     return judged_reads(estimator)
 
 
-def fit_best(estimator: TrainedClassifierCV, search: PenaltySearch, calibration: str | None, further: bool) -> None:
-    """Fit the model of all rows at the best point on the folds so far; `calibration` is used if it has none.
+def fit_best(
+    estimator: TrainedClassifierCV,
+    scanned: ScannedRows,
+    models: Sequence[FoldModel],
+    report: Report,
+    further: bool,
+    own: bool,
+) -> None:
+    """Fit the model of all rows at the best point on the folds so far, after reads with this report.
 
     It may go `further` than the models without each fold, whose reads end where their scores no longer rise.
     """
-    estimator._fit_best(search, calibration, further)
+    estimator._fit_best(scanned, models, report, further and estimator.rule == "best", own)
 
 
 def judged_reads(estimator: TrainedClassifierCV, class_: Any = None) -> tuple[GridScores, int]:

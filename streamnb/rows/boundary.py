@@ -377,19 +377,14 @@ def surveyed(chunk: Any) -> tuple[Any, Survey]:
 
 def checked(block: Block, missing: bool = False) -> tuple[Chunk, Survey]:
     """Validate a block, once for tasks that share it: its chunk and survey; `missing` as in `as_chunk`."""
-    known = block.ready if block.shares else None
-    name = f"missing={missing}"
-    found: tuple[Chunk, Survey]
-    if known is not None and name in known:
-        return known[name]
+    return block.once("checked", missing, lambda: _checked(block, missing))
+
+
+def _checked(block: Block, missing: bool) -> tuple[Chunk, Survey]:
     if isinstance(block.X, tuple):
         data, indices, indptr, n_features = block.X
-        found = csr_chunk(data, indices, indptr, n_features, block.first_row)
-    else:
-        found = as_chunk(block.X, block.first_row, missing)
-    if known is not None:
-        known[name] = found
-    return found
+        return csr_chunk(data, indices, indptr, n_features, block.first_row)
+    return as_chunk(block.X, block.first_row, missing)
 
 
 def takes_positive(domain: TakesValues, n_features: int) -> bool:

@@ -174,14 +174,8 @@ class FeatureScale:
 def prepared_block(block: Block, options: "RowOptions") -> tuple[Chunk, Survey]:
     """Validate and transform a block, once for tasks that share it; values may be missing if a step is learned."""
     chunk, survey = checked(block, missing=options.learned is not None)
-    if not block.shares:
-        return transformed(chunk, survey, options)
-    assert block.ready is not None
     way = replace(options, binarize=0.0, centre=0.0)  # which only sums use
-    if block.ready.get("way") != way:
-        block.ready["rows"] = transformed(chunk, survey, options)
-        block.ready["way"] = way
-    return block.ready["rows"]
+    return block.once("prepared", way, lambda: transformed(chunk, survey, options))
 
 
 def transformed(chunk: Chunk, survey: Survey, options: "RowOptions") -> tuple[Chunk, Survey]:

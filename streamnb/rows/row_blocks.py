@@ -77,12 +77,15 @@ class Block:
 
     def shared(self) -> "Block":
         """The block, which tasks validate once, and prepare once if they prepare it alike, one after the other."""
-        return self if self.shares else replace(self, ready={"X": self.X})
+        return replace(self, ready={"X": self.X})
 
-    @property
-    def shares(self) -> bool:
-        """Whether tasks share what they make of these rows, and not of others that this block was made of."""
-        return self.ready is not None and self.ready["X"] is self.X
+    def once(self, what: str, key: Any, make: Callable[[], Any]) -> Any:
+        """What `make` returns; of shared rows that of the last call, if it had the same key."""
+        if self.ready is None or self.ready["X"] is not self.X:
+            return make()
+        if what not in self.ready or self.ready[what][0] != key:
+            self.ready[what] = key, make()
+        return self.ready[what][1]
 
     def cut(self, start: int, stop: int) -> "Block":
         """The rows in [start, stop), numbered among all rows."""

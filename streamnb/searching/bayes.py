@@ -221,7 +221,7 @@ class TriedScan(PassTask):
         """Add a block of rows unless all domains have refused some."""
         if partial.stats is None:
             return
-        block = block.shared()
+        block = block if block.ready is not None else block.shared()
         for number, domain in enumerate(self.domains):
             try:
                 domain.check(*prepared_block(block, self.scan.options))

@@ -1,6 +1,7 @@
 """How estimators are judged and fitted in a search: CV forms, stacks, and any estimator of scikit-learn."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,9 +15,16 @@ from streamnb.estimators.additive import AdditiveClassifier, judged_scores
 from streamnb.estimators.classifier import check_parameters, model_and_rows
 from streamnb.estimators.linear_nb_cv import LinearNBCV, judged_grid
 from streamnb.estimators.stacked_nb import StackedNB, reads_of_fit
-from streamnb.estimators.trained_cv import TrainedClassifierCV, begun, choose_best, fit_best, reads_at_most
+from streamnb.estimators.trained_cv import (
+    TrainedClassifierCV,
+    choose_best,
+    fit_best,
+    reads_at_most,
+    scanned_to_choose,
+)
 from streamnb.evaluation.evaluating import evaluate
 from streamnb.evaluation.judging import JudgingTask
+from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.preparing import RowOptions
@@ -27,6 +35,8 @@ from streamnb.searching.encodings import Encoded, in_memory, rows_at
 from streamnb.searching.judging import Judging, ToJudge
 from streamnb.searching.rounds import CandidateGroup, JudgingSteps
 from streamnb.searching.search_result import Judged
+from streamnb.selection.fold_models import FoldModel
+from streamnb.selection.penalty_search import judged_models
 from streamnb.selection.score_table import ENDS, GridScores
 
 OF_ROWS_AS_GIVEN = LinearNBCV, AdditiveClassifier  # which make columns of tables by themselves, whatever the encoding
@@ -103,23 +113,26 @@ def model_of_reads(
     Where columns are learned from rows, the model of each fold is trained in its own reads.
     """
     learned, further, done = rows.learn(judging, options), True, set[int]()
-    search = begun(model, rows.whole, judging.groups, options)
+    scanned, models = scanned_to_choose(model, rows.whole, judging.groups, options), list[FoldModel]()
+    report, scorer = scanned.report, as_scorer(model.scoring)
     found: list[Judged] = []
     while isinstance(asked := (yield found), ToJudge):
         further = asked.most_reads is None
-        if rows.nested:
-            for fold in asked.folds:
-                of_fold = begun(clone(model), rows.outside(fold), judging.groups, options)
-                of_fold.judge([fold], asked.most_reads, asked.out_of_time)
-                search.take(of_fold)
-        else:
-            search.judge(asked.folds, asked.most_reads, asked.out_of_time)
+        for folds in [[fold] for fold in asked.folds] if rows.nested else [asked.folds]:
+            of_folds = scanned
+            if rows.nested:
+                of_folds = scanned_to_choose(clone(model), rows.outside(folds[0]), judging.groups, options)
+                report += of_folds.report
+            judged, of_reads = judged_models(of_folds, scorer, folds, asked.most_reads, asked.out_of_time)
+            models, report = models + judged, report + of_reads
         done |= {*asked.folds}
-        group.report = learned + search.report
-        n_reads = group.report.rows // search.scanned.stats.n_rows
-        found = [_at_point(group, judging, done, *choose_best(model, search), n_reads)]
-    fit_best(model, search, judging.calibration, further)
-    group.report = learned + search.report
+        group.report = learned + report
+        n_reads = group.report.rows // scanned.stats.n_rows
+        found = [_at_point(group, judging, done, *choose_best(model, scanned, models), n_reads)]
+    learner = scanned.learner
+    scanned = replace(scanned, learner=replace(learner, calibration=learner.calibration or judging.calibration))
+    fit_best(model, scanned, models, report, further, own=not rows.nested)
+    group.report = learned + model.report_
     return rows.finished(model)
 
 

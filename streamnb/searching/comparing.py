@@ -36,7 +36,7 @@ from streamnb.rows.source import Source
 from streamnb.rows.table_opening import ANY, COMPLETE
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.searching.search_result import by_reason
-from streamnb.selection.cross_validation import cross_validated, summing, with_maps
+from streamnb.selection.cross_validation import judged_together, scores_of, summing, with_maps
 from streamnb.selection.folded_scan import scan_maps
 from streamnb.selection.score_table import RULES, GridScores, check_choice, check_rule
 from streamnb.selection.split_intervals import APPROXIMATE, split_interval
@@ -198,10 +198,13 @@ def compare(
         pairs, left_out = _defined(members, penalties if isinstance(penalties, Mapping) else [*columns], stats, options)
         once = replace(run_options, checkpoint=None)
         candidates = [with_maps(mapped, rests, *pair, options, n_threads) for pair in pairs.values()]
-        scores, more, _ = cross_validated(candidates, scorer, rows, once)
+        every = [one for of_maps in candidates for one in of_maps]
+        judged, more, _ = judged_together(every, scorer, rows, once)
+    grids = iter(judged)
+    scores = [scores_of([next(grids) for _ in of_maps], scorer) for of_maps in candidates]
     scores[0].warn_missing(reference if scorer.name == "roc_auc_reference" else None)
-    judged = dict(zip(pairs, scores, strict=True))
-    found = Comparison.of(list(members), rules, judged, left_out, scorer.name, overall, report + more, repeats)
+    of_pairs = dict(zip(pairs, scores, strict=True))
+    found = Comparison.of(list(members), rules, of_pairs, left_out, scorer.name, overall, report + more, repeats)
     if frames.prints(show):
         print(found)
     return found

@@ -20,7 +20,13 @@ from streamnb.rows.splits import Folding
 from streamnb.selection.fold_models import FoldModel
 from streamnb.selection.folded_scan import ScannedRows, scan_to_train
 from streamnb.selection.pair_ranking import CELLS, best_pairs, pair_gains
-from streamnb.selection.penalty_search import ModelGroups, PenaltySearch, bytes_of_data
+from streamnb.selection.penalty_search import (
+    ModelGroups,
+    bytes_of_data,
+    check_models,
+    judged_models,
+    models_by_point,
+)
 from streamnb.selection.term_layers import AdditiveTerms, FeaturePair
 from streamnb.stats.row_sample import SampledRows
 from streamnb.training.fitting import LayeredMethod
@@ -157,13 +163,11 @@ class ScannedTerms:
     ----------
     columns : TermColumns
     matrix : (n_rows, n_columns) CSR array
-    learner : Learner
     scanned : ScannedRows
     """
 
     columns: TermColumns
     matrix: Any
-    learner: Learner
     scanned: ScannedRows
 
     @classmethod
@@ -182,13 +186,13 @@ class ScannedTerms:
         learner = replace(chooser.learner, method=method, max_passes=FEW_READS)
         folding, steps = Folding(chooser.n_folds, by="given"), StepsOfFolds()
         scanned = scan_to_train(learner, RowOptions(), steps, given, folding, chooser.options)
-        return cls(columns, matrix, learner, scanned)
+        return cls(columns, matrix, scanned)
 
     def trained(self, fold: int, point: dict[str, Any]) -> Trained:
         """The model of a point without a fold."""
-        scanned, learner = self.scanned, self.learner
-        data = learner.data(scanned.outside(fold), scanned.shared, scanned.options, fold)
-        (trained,), _ = scanned.train([learner.trainer(data, point, learner.max_passes).reads()], "folds-read")
+        learner = self.scanned.learner
+        trainer = learner.trainer(self.scanned.data(fold), point, learner.max_passes)
+        (trained,), _ = self.scanned.train([trainer.reads()], "folds-read")
         return trained
 
 
@@ -225,12 +229,12 @@ class FoldStage:
             folds = list(alike)
             self.chooser.check_memory(pairs)
             terms = self.terms(folds[0])
-            search = PenaltySearch(terms.learner, points, terms.scanned, self.chooser.scorer)
-            search.check()
-            search.judge(folds, most_bytes=at_a_time)
-            for own, of_folds in zip(models, search.by_point(), strict=True):
+            scanned = replace(terms.scanned, grid=points)
+            check_models(scanned)
+            found, _ = judged_models(scanned, self.chooser.scorer, folds, most_bytes=at_a_time)
+            for own, of_folds in zip(models, models_by_point(found, len(points)), strict=True):
                 own.extend(of_folds)
-        del terms, search
+        del terms, scanned
         self.last.clear()
         judged, scorers = [], self.chooser.scorer.each
         for point, of_folds in zip(points, models, strict=True):

@@ -363,25 +363,6 @@ def _check_costs(
         )
 
 
-def cross_validated(
-    candidates: Sequence[Sequence[Candidate]],
-    scorer: Scorer,
-    rows: Source,
-    run_options: RunOptions,
-    train: bool = False,
-    sampled: int = 0,
-) -> tuple[list["GridScores"], Report, SampledRows | None]:
-    """Scores of families and penalties at every point of their grids, from one scan of the rows.
-
-    Of each, `candidates` has one for each map of columns that it tries. With `train` rows are also scored by models
-    that have seen them. `sampled` is the number of rows to keep.
-    """
-    every = [one for maps in candidates for one in maps]
-    judged, report, sample = judged_together(every, scorer, rows, run_options, train, sampled)
-    found = iter(judged)
-    return [scores_of([next(found) for _ in maps], scorer) for maps in candidates], report, sample
-
-
 def judged_together(
     candidates: Sequence[Candidate],
     scorer: Scorer,

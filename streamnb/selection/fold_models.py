@@ -20,7 +20,7 @@ from streamnb.selection.folded_scan import ScannedRows
 from streamnb.selection.out_of_fold import ENOUGH_ROWS, LEAST_FOLDS, calibrated_out_of_fold
 from streamnb.selection.score_table import points_of, scored
 from streamnb.stats.row_sample import SampleTask, sample_size
-from streamnb.training.learner import FittedModel, Learner
+from streamnb.training.learner import FittedModel
 from streamnb.training.method import Trained, Trainer
 from streamnb.training.reading import (
     WEIGHTS_KEY,
@@ -173,20 +173,20 @@ def title_of(number: int, passes: Sequence[Pass], models: Sequence[FoldModel], s
 
 
 def fit_at_point(
-    learner: Learner, scanned: ScannedRows, point: dict[str, Any], max_passes: int, models: Sequence[FoldModel] = ()
+    scanned: ScannedRows, point: dict[str, Any], max_passes: int, models: Sequence[FoldModel] = ()
 ) -> FittedModel:
     """The model of all rows at a point, in at most `max_passes` reads, calibrated if the learner says so.
 
     `models` are those of the same point without each fold, or without the first of them, if there are any.
     """
-    fitted = learner.fit(scanned.whole, scanned.rows, point, max_passes, scanned.options, scanned.scan_report)
+    learner, options = scanned.learner, scanned.options
+    fitted = learner.fit(scanned.whole, scanned.rows, point, max_passes, options, scanned.scan_report)
     if learner.calibration is None or (learner.calibration == AUTO and len(scanned.stats.folds) < LEAST_FOLDS):
         return fitted
-    return _calibrated(learner, fitted, scanned, point, max_passes, models)
+    return _calibrated(fitted, scanned, point, max_passes, models)
 
 
 def _calibrated(
-    learner: Learner,
     fitted: FittedModel,
     scanned: ScannedRows,
     point: dict[str, Any],
@@ -199,15 +199,14 @@ def _calibrated(
     these have rows enough.
     """
     stats, options = scanned.stats, scanned.options
-    learner = replace(learner, method=learner.method.warm_started(()))  # known results include the fold
+    learner = replace(scanned.learner, method=scanned.learner.method.warm_started(()))  # results include the fold
+    scanned = replace(scanned, learner=learner)
     learner.check_memory(stats, len(stats.folds), options)
     folds = [model.fold for model in models]
     if sum(stats.folds[fold].n_rows for fold in folds) < ENOUGH_ROWS:
         folds = [*range(len(stats.folds))]
     trained = {m.fold: m.trained for m in models if m.trained is not None and len(m.reached) <= max_passes}
-    others = {fold: scanned.outside(fold) for fold in folds}
-    data = {fold: learner.data(rest, scanned.shared, options, fold) for fold, rest in others.items()}
-    report = Report()
+    data, report = {fold: scanned.data(fold) for fold in folds}, Report()
     if list(trained) != folds:
         if not models and prepared_alike([own.task for own in data.values()]):  # earlier models had no sample
             how = options, scanned.scan_report, "folds-sample-to-train"
@@ -224,7 +223,7 @@ def _calibrated(
     rows = rows.picked(np.flatnonzero(np.isin(rows.fold, folds)))
 
     def of_rest(fold: int) -> Any:
-        return learner.model(others[fold], data[fold], trained[fold])
+        return learner.model(scanned.outside(fold), data[fold], trained[fold])
 
     assert learner.calibration is not None
     proper = learner.scheme == "joint"

@@ -15,7 +15,7 @@ from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan, run_scans
 from streamnb.stats.class_stats import ClassStats
-from streamnb.training.data import TrainingRows
+from streamnb.training.data import TrainingData, TrainingRows
 from streamnb.training.learner import Learner
 from streamnb.training.objectives import inverse_frequency
 
@@ -98,6 +98,7 @@ class ScannedRows:
 
     Attributes
     ----------
+    learner : Learner
     stats : ClassStats
         Of all rows, with folds.
     rests : list of ClassStats
@@ -109,8 +110,11 @@ class ScannedRows:
     options : RunOptions
     report : Report
         Covers all reads so far; `scan_report` covers the scan alone.
+    grid : points by name, such as {"l2": 1.0}
+        Those of which models without each fold are judged.
     """
 
+    learner: Learner
     stats: ClassStats
     rests: Sequence[ClassStats]
     given: Source
@@ -119,6 +123,7 @@ class ScannedRows:
     options: RunOptions
     report: Report
     scan_report: Report
+    grid: Sequence[dict[str, Any]] = ()
 
     @property
     def nbytes(self) -> int:
@@ -133,6 +138,10 @@ class ScannedRows:
     def outside(self, split: int) -> ClassStats:
         """The statistics of the rows outside the fold of a split."""
         return self.rests[split] if self.rests else without_split(self.stats, split)
+
+    def data(self, fold: int) -> TrainingData:
+        """The data from which models without a fold are trained."""
+        return self.learner.data(self.outside(fold), self.shared, self.options, fold)
 
     def train(
         self,
@@ -183,7 +192,7 @@ def scan_to_train(
     shared = training  # unless preparation was learned outside each fold
     if rests:
         shared = TrainingRows(given, stats.n_features, row_options)
-    return ScannedRows(stats, rests, given, training, shared, options, before + report, report)
+    return ScannedRows(learner, stats, rests, given, training, shared, options, before + report, report)
 
 
 def _scan_rows(

@@ -14,14 +14,13 @@ import numpy as np
 
 from streamnb.core import memory, messages
 from streamnb.evaluation.scorers import Scorer, check_scorer
-from streamnb.passes.contract import RunOptions
+from streamnb.passes.contract import Report, RunOptions
 from streamnb.selection.fold_judge import FoldJudge, check_sheet
 from streamnb.selection.fold_models import FoldModel, HeldOut, fit_at_point, title_of
 from streamnb.selection.folded_scan import ScannedRows
 from streamnb.selection.out_of_fold import check_calibration, check_enough_classes
 from streamnb.selection.score_table import GridScores, check_defined
-from streamnb.training.data import TrainingData
-from streamnb.training.learner import FittedModel, Learner
+from streamnb.training.learner import FittedModel
 from streamnb.training.method import Method
 from streamnb.training.objectives import features_used
 
@@ -96,157 +95,133 @@ class ModelGroups:
             )
 
 
-class PenaltySearch:
-    """Judges the points of a grid, and numbers of reads, by models without each fold, trained in shared reads.
+def groups_of(scanned: ScannedRows, n_folds: int) -> ModelGroups:
+    """The groups in which the models of all points train, each without so many folds."""
+    stats, method, options = scanned.stats, scanned.learner.method, scanned.options
+    n_features, n_rows, n_points = scanned.shared.n_features, method.n_rows(stats), len(scanned.grid)
+    beside = scanned.nbytes + bytes_of_data(n_features, n_rows, len(stats.folds))
+    n_used, together = len(features_used(stats)), n_points if method.shares else 1
+    return ModelGroups.of(method, n_points * n_folds, n_features, n_rows, options, n_used, beside, together)
 
-    Parameters
-    ----------
-    learner : Learner
-    grid : points by name, such as {"l2": 1.0}
-    scanned : ScannedRows
-    scorer : Scorer
 
-    Attributes
-    ----------
-    report : Report
-        Covers the scan and all reads so far.
+def check_models(scanned: ScannedRows) -> None:
+    """Raise before training where rows cannot be learned from, or where memory does not suffice."""
+    stats, learner, options = scanned.stats, scanned.learner, scanned.options
+    groups_of(scanned, len(stats.folds)).check(options)
+    if learner.calibration is not None:
+        check_calibration(learner.calibration, learner.scheme, len(stats.folds))
+        check_enough_classes(learner.calibration, stats)
+        learner.check_memory(stats, len(stats.folds), options)
+    learner.data(scanned.whole, scanned.rows, options)
+
+
+def judged_models(
+    scanned: ScannedRows,
+    scorer: Scorer,
+    folds: Sequence[int] | None = None,
+    most_reads: int | None = None,
+    time_is_up: Callable[[], bool] | None = None,
+    most_bytes: int | None = None,
+) -> tuple[list[FoldModel], Report]:
+    """Models of all points, without each of `folds` or of all folds, judged after every read; and the report.
+
+    Takes at most `most_reads` reads in all, whatever the number of groups, or stops once `time_is_up`. A checkpoint
+    is a folder with one file per read. Of rows in memory, which are read again at no cost, the models that train
+    at a time take `most_bytes`, or one of them does.
     """
+    stats, learner, grid = scanned.stats, scanned.learner, scanned.grid
+    folds = range(len(stats.folds)) if folds is None else folds
+    groups, max_passes = groups_of(scanned, len(folds)), learner.max_passes
+    if most_bytes is None:
+        groups.announce(max_passes)
+    else:
+        groups = groups.within(most_bytes)
+    if most_reads is not None:
+        max_passes = min(max_passes, most_reads // groups.n_groups - learner.method.scoring_reads)
+        if max_passes < 2:
+            raise ValueError(f"{most_reads} reads are too few for models that go in {groups.n_groups} groups")
+    needs = scorer.needs if learner.scheme == "joint" else scorer.needs - {"probabilities"}
+    scheme = learner.scheme_of(stats)
+    judge = FoldJudge(stats.classes, needs, len(grid) * len(stats.folds), stats.multilabel)
+    held_out = partial(HeldOut, judge=judge, scheme=scheme, factor=learner.factor, scorer=scorer)
+    models = f"{groups.n_models} models of {len(stats.classes)} classes"
+    check_sheet(groups.n_models, models, stats, scorer, scanned.options.memory_limit, groups.at_once)
+    check_scorer(scorer, judge.evaluation(scheme, 1).of_point(0))
+    data, found, report = lru_cache(maxsize=1)(scanned.data), list[FoldModel](), Report()  # fold by fold
+    every = [FoldModel(fold, point) for fold in folds for point in range(len(grid))]
+    for number, first in enumerate(range(0, len(every), groups.at_once), 1):
+        group, fits = every[first : first + groups.at_once], []
+        for model in group:
+            trainer = learner.trainer(data(model.fold), grid[model.point], max_passes, held_out)
+            fits.append(model.training(trainer, time_is_up))
+        title = partial(title_of, models=group, scorer=scorer)
+        _, more = scanned.train(fits, f"folds-{number:02}-read", title)
+        report += more
+        # memory is for the next group; models that share would be others if trained again by themselves
+        if groups.n_groups > 1 and not learner.method.shares:
+            for model in group:
+                model.trained = None
+        found.extend(group)
+    return found, report
 
-    def __init__(self, learner: Learner, grid: Sequence[dict[str, Any]], scanned: ScannedRows, scorer: Scorer):
-        learner = replace(learner, method=learner.method.of_grid(len(grid), scanned.stats))
-        self.learner, self.grid, self.scanned, self.scorer = learner, grid, scanned, scorer
-        self.report, self._models = scanned.report, list[FoldModel]()
-        self._own = True  # whether all models were trained on the rows of this scan
 
-    def groups(self, n_folds: int | None = None) -> ModelGroups:
-        """The groups in which the models of `n_folds` folds train."""
-        stats, options, learner = self.scanned.stats, self.scanned.options, self.learner
-        n_features, n_rows = self.scanned.shared.n_features, learner.method.n_rows(stats)
-        beside = self.scanned.nbytes + bytes_of_data(n_features, n_rows, len(stats.folds))
-        n_models = len(self.grid) * (len(stats.folds) if n_folds is None else n_folds)
-        n_used = len(features_used(stats))
-        together = len(self.grid) if learner.method.shares else 1
-        return ModelGroups.of(learner.method, n_models, n_features, n_rows, options, n_used, beside, together)
+def fit_chosen(
+    scanned: ScannedRows,
+    models: Sequence[FoldModel],
+    point: dict[str, Any],
+    further: bool,
+    own: bool = True,
+) -> FittedModel:
+    """The model of all rows at a point, which may start from results of the models without each fold.
 
-    def check(self) -> None:
-        """Raise before training where rows cannot be learned from, or where memory does not suffice."""
-        scanned, learner = self.scanned, self.learner
-        stats, options = scanned.stats, scanned.options
-        self.groups().check(options)
-        if learner.calibration is not None:
-            check_calibration(learner.calibration, learner.scheme, len(stats.folds))
-            check_enough_classes(learner.calibration, stats)
-            learner.check_memory(stats, len(stats.folds), options)
-        learner.data(scanned.whole, scanned.rows, options)
+    Where these were best after their last read, this one may go `further`: until it converges or for the most reads,
+    of which a sample of the rows makes better use. They are its `own` if they were trained on the rows of this scan.
+    """
+    learner, by_point = scanned.learner, models_by_point(models, len(scanned.grid))
+    hyperparameters = {name: value for name, value in point.items() if name != "max_passes"}
+    judged, n_reads = by_point[scanned.grid.index(hyperparameters)], point["max_passes"]
+    ends = []
+    if own and not (learner.idf or isinstance(learner.class_weight, str) or scanned.rests):
+        ends = [_outcomes(some) for some in by_point if len(some) == len(scanned.stats.folds)]
+    learner = replace(learner, method=learner.method.warm_started(ends))
+    at_the_end = n_reads >= max(len(model.reached) for model in judged)
+    if further and at_the_end and learner.method.final_max_passes(_outcomes(judged)) is None:
+        n_reads, learner = learner.max_passes, replace(learner, sampled=True)
+    return fit_at_point(replace(scanned, learner=learner), point, n_reads, judged if own else ())
 
-    def judge(
-        self,
-        folds: Sequence[int] | None = None,
-        most_reads: int | None = None,
-        time_is_up: Callable[[], bool] | None = None,
-        most_bytes: int | None = None,
-    ) -> None:
-        """Judge models of all points, without each of `folds` or of all folds, after every read.
 
-        Takes at most `most_reads` reads in all, whatever the number of groups, or stops once `time_is_up`. A checkpoint
-        is a folder with one file per read. Of rows in memory, which are read again at no cost, the models that train
-        at a time take `most_bytes`, or one of them does.
-        """
-        stats, options, learner = self.scanned.stats, self.scanned.options, self.learner
-        folds = range(len(stats.folds)) if folds is None else folds
-        groups, max_passes = self.groups(len(folds)), learner.max_passes
-        if most_bytes is None:
-            groups.announce(max_passes)
-        else:
-            groups = groups.within(most_bytes)
-        if most_reads is not None:
-            max_passes = min(max_passes, most_reads // groups.n_groups - learner.method.scoring_reads)
-            if max_passes < 2:
-                raise ValueError(f"{most_reads} reads are too few for models that go in {groups.n_groups} groups")
-        needs = self.scorer.needs if learner.scheme == "joint" else self.scorer.needs - {"probabilities"}
-        scheme = learner.scheme_of(stats)
-        judge = FoldJudge(stats.classes, needs, len(self.grid) * len(stats.folds), stats.multilabel)
-        held_out = partial(HeldOut, judge=judge, scheme=scheme, factor=learner.factor, scorer=self.scorer)
-        models = f"{groups.n_models} models of {len(stats.classes)} classes"
-        check_sheet(groups.n_models, models, stats, self.scorer, options.memory_limit, groups.at_once)
-        check_scorer(self.scorer, judge.evaluation(scheme, 1).of_point(0))
+def models_by_point(models: Sequence[FoldModel], n_points: int) -> list[list[FoldModel]]:
+    """The models of each point of a grid, ordered by fold."""
+    ordered = sorted(models, key=lambda model: model.fold)
+    return [[model for model in ordered if model.point == point] for point in range(n_points)]
 
-        @lru_cache(maxsize=1)  # folds go one after the other
-        def data(fold: int) -> TrainingData:
-            return learner.data(self.scanned.outside(fold), self.scanned.shared, options, fold)
 
-        every = [(fold, point) for fold in folds for point in range(len(self.grid))]
-        for number, first in enumerate(range(0, len(every), groups.at_once), 1):
-            group = [FoldModel(fold, point) for fold, point in every[first : first + groups.at_once]]
-            fits = [
-                model.training(
-                    learner.trainer(data(model.fold), self.grid[model.point], max_passes, held_out), time_is_up
-                )
-                for model in group
-            ]
-            title = partial(title_of, models=group, scorer=self.scorer)
-            _, report = self.scanned.train(fits, f"folds-{number:02}-read", title)
-            self.report += report
-            # memory is for the next group; models that share would be others if trained again by themselves
-            if groups.n_groups > 1 and not learner.method.shares:
-                for model in group:
-                    model.trained = None
-            self._models.extend(group)
+def _outcomes(models: Sequence[FoldModel]) -> list[Any]:
+    return [model.outcome for model in models]
 
-    def take(self, other: "PenaltySearch") -> None:
-        """Take over the models of another search on its own folds, with the same labels and folds."""
-        self._own, self.report = False, self.report + other.report
-        self._models.extend(other._models)
 
-    def fit(self, point: dict[str, Any], calibration: str | None, further: bool) -> FittedModel:
-        """The model of all rows at a point, which may start from results of the models without each fold.
-
-        `calibration` is used if the learner has none. Where the models without each fold were best after their last
-        read, this one may go `further`: until it converges or for the most reads, of which a sample of the rows makes
-        better use.
-        """
-        scanned, learner = self.scanned, replace(self.learner, calibration=self.learner.calibration or calibration)
-        alike = not (learner.idf or isinstance(learner.class_weight, str) or scanned.rests)
-        by_point = self.by_point() if self._own else [[] for _ in self.grid]
-        n_folds, ends = len(scanned.stats.folds), [[model.outcome for model in some] for some in by_point]
-        method = learner.method.warm_started([some for some in ends if alike and len(some) == n_folds])
-        hyperparameters = {name: value for name, value in point.items() if name != "max_passes"}
-        number, n_reads = self.grid.index(hyperparameters), point["max_passes"]
-        own, judged = by_point[number], self.by_point()[number]
-        at_the_end = n_reads >= max(len(model.reached) for model in judged)
-        if further and at_the_end and method.final_max_passes([model.outcome for model in judged]) is None:
-            n_reads, learner = learner.max_passes, replace(learner, sampled=True)
-        fitted = fit_at_point(replace(learner, method=method), scanned, point, n_reads, own)
-        self.report = self.report + fitted.report
-        return replace(fitted, report=self.report)
-
-    def by_point(self) -> list[list[FoldModel]]:
-        """The models of each point of the grid so far, ordered by fold."""
-        ordered = sorted(self._models, key=lambda model: model.fold)
-        return [[model for model in ordered if model.point == point] for point in range(len(self.grid))]
-
-    def scores(self) -> GridScores:
-        """The scores of each penalty after each read, up to the last read of its models, in their folds."""
-        grid, found, used = [], [], []
-        for point, models in zip(self.grid, self.by_point(), strict=True):
-            allowed = self.learner.method.final_max_passes([model.outcome for model in models])
-            for n_reads in range(1, max(1, *(len(model.reached) for model in models)) + 1):
-                at = [model.after(n_reads) for model in models]
-                grid.append({**point, "max_passes": n_reads if allowed is None else allowed})
-                found.append([model.scores[i] for model, i in zip(models, at, strict=True)])
-                used.append(np.mean([model.used[i] for model, i in zip(models, at, strict=True)], axis=0))
-        n_used, stats = np.rint(used).astype(np.int64), self.scanned.stats
-        classes = stats.classes
-        n_features = self.learner.scheme_of(stats).of_each_class(n_used[:, :-1], n_used[:, -1], len(classes))
-        each = {}
-        for k, scorer in enumerate(self.scorer.each):
-            values, per_class, errors = ([[score[k][i] for score in splits] for splits in found] for i in range(3))
-            check_defined(scorer, scores := np.array(values))
-            kept = None if per_class[0][0] is None else np.array(per_class)
-            bounds = None if errors[0][0] is None or not np.any(errors) else np.array(errors)
-            each[scorer.name] = GridScores(grid, scores, kept, n_used[:, -1], n_features, classes, bounds)
-        first = each[self.scorer.name]
-        return replace(first, named=each) if self.scorer.others else first
+def scores_by_reads(scanned: ScannedRows, models: Sequence[FoldModel], scorer: Scorer) -> GridScores:
+    """The scores of each penalty after each read, up to the last read of its models, in their folds."""
+    points, found, used = [], [], []
+    learner, stats = scanned.learner, scanned.stats
+    for point, of_point in zip(scanned.grid, models_by_point(models, len(scanned.grid)), strict=True):
+        allowed = learner.method.final_max_passes(_outcomes(of_point))
+        for n_reads in range(1, max(1, *(len(model.reached) for model in of_point)) + 1):
+            at = [model.after(n_reads) for model in of_point]
+            points.append({**point, "max_passes": n_reads if allowed is None else allowed})
+            found.append([model.scores[i] for model, i in zip(of_point, at, strict=True)])
+            used.append(np.mean([model.used[i] for model, i in zip(of_point, at, strict=True)], axis=0))
+    n_used, classes = np.rint(used).astype(np.int64), stats.classes
+    n_features = learner.scheme_of(stats).of_each_class(n_used[:, :-1], n_used[:, -1], len(classes))
+    each = {}
+    for k, one in enumerate(scorer.each):
+        values, per_class, errors = ([[score[k][i] for score in splits] for splits in found] for i in range(3))
+        check_defined(one, scores := np.array(values))
+        kept = None if per_class[0][0] is None else np.array(per_class)
+        bounds = None if errors[0][0] is None or not np.any(errors) else np.array(errors)
+        each[one.name] = GridScores(points, scores, kept, n_used[:, -1], n_features, classes, bounds)
+    first = each[scorer.name]
+    return replace(first, named=each) if scorer.others else first
 
 
 def bytes_of_data(n_features: int, n_rows: int, n_folds: int) -> int:

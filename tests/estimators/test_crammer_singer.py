@@ -12,9 +12,11 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
-from streamnb.estimators.trained_cv import begun, choose_best, fit_best
+from streamnb.estimators.trained_cv import choose_best, fit_best, scanned_to_choose
+from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.contract import RunOptions
 from streamnb.rows.opening import opened
+from streamnb.selection.penalty_search import judged_models
 
 X, Y = load_iris(return_X_y=True)
 X, Y = X[:, 1:] / 4.0, np.array(["setosa", "versicolor", "virginica"])[Y]
@@ -192,12 +194,12 @@ def test_it_is_a_candidate_of_searches_and_ends_when_time_is_over():
     judged = next(one for one in found.candidates if "Crammer" in one.name)
     assert judged.point["C"] == 0.3 and judged.reads <= 30 - 2
     hurried = snb.CrammerSingerSVMCV(GRID, folds=FOLDS)
-    search = begun(hurried, opened(X, Y), None, RunOptions(progress=False))
-    search.judge(time_is_up=lambda: True)
-    assert search.report.rows == 3 * 150  # a scan, a read, and one that judges
-    choose_best(hurried, search)
+    scanned = scanned_to_choose(hurried, opened(X, Y), None, RunOptions(progress=False))
+    models, report = judged_models(scanned, as_scorer(hurried.scoring), time_is_up=lambda: True)
+    assert scanned.report.rows == 150 and report.rows == 2 * 150  # a read, and one that judges
+    choose_best(hurried, scanned, models)
     with pytest.warns(snb.StreamnbWarning, match="after 1 reads at most|the 1 allowed reads were spent"):
-        fit_best(hurried, search, None, further=True)
+        fit_best(hurried, scanned, models, report, further=True, own=True)
     assert hurried.n_passes_ == hurried.best_params_["max_passes"] == 1
     assert (hurried.cv_results_["split0_gap"] > 0.1).all()
 

@@ -123,8 +123,10 @@ def test_a_scoring_scan_that_was_broken_off_goes_on_to_the_same_bits(scoring, tm
 
     def scores(grid=(0.0, 1.0, 5.0), **run):
         poisson, penalties = as_family("poisson"), (snb.L1(grid), snb.L2(grid))
-        asked = [[cross_validation.Candidate.of(stats, poisson, penalty, {}, 1)] for penalty in penalties]
-        return cross_validation.cross_validated(asked, SCORERS[scoring], rows, RunOptions(progress=False, **run))
+        asked = [cross_validation.Candidate.of(stats, poisson, penalty, {}, 1) for penalty in penalties]
+        options, scorer = RunOptions(progress=False, **run), SCORERS[scoring]
+        judged, report, _ = cross_validation.judged_together(asked, scorer, rows, options)
+        return [each.scores(scorer) for each in judged], report
 
     add, written = Checkpoint.add, []
 
@@ -136,13 +138,13 @@ def test_a_scoring_scan_that_was_broken_off_goes_on_to_the_same_bits(scoring, tm
 
     for module, name, value in ((checkpoint, "SECONDS", 0.0), (checkpoint, "SHARE", 0), (row_blocks, "BLOCK_ROWS", 7)):
         monkeypatch.setattr(module, name, value)
-    expected, *_ = scores()
+    expected, _ = scores()
     monkeypatch.setattr(Checkpoint, "add", add_and_break_off)
     with pytest.raises(BrokenOff):
         scores(checkpoint=tmp_path / "c.snb")
     assert snb.load(tmp_path / "c.snb").done == [(0, 14)]
     for _ in range(2):
-        found, report, _ = scores(checkpoint=tmp_path / "c.snb")
+        found, report = scores(checkpoint=tmp_path / "c.snb")
         assert report.rows == 60 and written[-1] == [(0, 60)] and len(written) == 9  # the second time no row is read
         for one, two in zip(found, expected, strict=True):
             assert np.array_equal(one.scores, two.scores, equal_nan=True) and np.isfinite(one.scores).all()
