@@ -275,6 +275,8 @@ class DenseChunk:
 
     def of_columns(self, columns: np.ndarray) -> "DenseChunk":
         """The block with a subset of the features; `columns` are ascending."""
+        if len(columns) == self.shape[1]:
+            return self
         return replace(self, values=frozen(np.ascontiguousarray(self.values[:, columns])))
 
     def to_matrix(self) -> np.ndarray:

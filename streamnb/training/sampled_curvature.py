@@ -28,6 +28,7 @@ LEAST_ROWS = 1000
 MOST_BYTES = 64 << 20
 VALUE_BYTES = 16  # of a sparse value with its column
 MOST_SCORES = 1 << 22
+CACHED_VALUES = 1 << 16  # of dense rows, so that their sums need no new memory
 OPTIMUM = 0.01  # the norm of the gradient at the optimum of the sample, as a share of that at the start
 STEPS_TO_OPTIMUM = 15
 ACCURACY = 0.1  # of a direction: the residual as a share of the gradient
@@ -235,13 +236,15 @@ def weighted_sums(
     sizes, sums, squares = np.zeros((3, n_features))
     for rows in batches:
         chunk, row_weight = rows.chunk, weight[rows.where]
-        values = (chunk.data if isinstance(chunk, CSRChunk) else chunk.values).astype(np.float64)
-        weighted = (
-            np.repeat(row_weight, np.diff(chunk.indptr)) if isinstance(chunk, CSRChunk) else row_weight[:, None]
-        ) * values
-        for total, part in ((sizes, np.abs(values)), (sums, weighted), (squares, weighted * values)):
-            if isinstance(chunk, CSRChunk):
+        if isinstance(chunk, CSRChunk):
+            values = chunk.data.astype(np.float64)
+            weighted = np.repeat(row_weight, np.diff(chunk.indptr)) * values
+            for total, part in ((sizes, np.abs(values)), (sums, weighted), (squares, weighted * values)):
                 total += np.bincount(chunk.indices, part, n_features)
-            else:
-                total += np.add.reduce(part, axis=0)
+            continue
+        for piece in pieces(len(row_weight), max(CACHED_VALUES // n_features, 1)):
+            values = chunk.values[piece].astype(np.float64)
+            sums += np.einsum("i,ij->j", row_weight[piece], values)
+            squares += np.einsum("i,ij,ij->j", row_weight[piece], values, values)
+            sizes += np.add.reduce(np.abs(values, out=values), axis=0)
     return sizes, sums, squares
