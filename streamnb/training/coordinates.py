@@ -1,5 +1,6 @@
 """Maps weights between the coordinates of training and those of rows and models."""
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -45,6 +46,20 @@ class CentredFeatures:
         self.means = sums.whole[:, None] / sums.weight * self.factors[:-1]
         self.squares = np.append(sums.squares, sums.weight)[:, None] * self.factors**2
         self.spread = np.append(sums.spread, sums.weight)[:, None] * self.factors**2
+
+    def places(self, columns: np.ndarray) -> np.ndarray:
+        """The indices of the weights of some columns of rows, and last that of the intercepts."""
+        return np.flatnonzero(np.isin(self.kept, np.append(columns, self._n_all - 1)))
+
+    def of_columns(self, columns: np.ndarray) -> "CentredFeatures":
+        """The same for rows that have only these columns, ascending."""
+        places, few = self.places(columns), copy(self)
+        few._n_all = len(columns) + 1
+        few.kept = np.searchsorted(np.append(columns, self._n_all - 1), self.kept[places])
+        few.sums = self.sums.of_features(places[:-1])
+        few.factors, few.squares, few.spread = self.factors[places], self.squares[places], self.spread[places]
+        few.means = self.means[places[:-1]]
+        return few
 
     def of_all(self, values: np.ndarray) -> np.ndarray:
         """Values of all features, 0 for those that no row has."""

@@ -15,6 +15,8 @@ import numpy as np
 from streamnb.kernels.directions import add_multiple, scale_balanced
 
 PAIRS = 8  # steps that are remembered
+FEW_PAIRS = 5  # the same of wide tables of weights, of which each step takes memory and a part of the time of a read
+WIDE = 1 << 23  # bytes of these
 SUFFICIENT_DECREASE = 1e-4  # share of the decrease that the gradient predicts (Armijo)
 STALLED = 1e-10  # share of the objective; smaller changes are rounding
 BACKTRACKS = 8  # attempts with shorter steps before a direction is given up
@@ -80,7 +82,8 @@ class Memory:
     def __init__(self, scale: np.ndarray, balanced: bool = False):
         self.scale, self.balanced = scale, balanced
         self.sampled: Any = None  # a SampledCurvature, which depends on the point
-        self._pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=PAIRS)
+        n_pairs = PAIRS if scale.nbytes < WIDE else FEW_PAIRS
+        self._pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=n_pairs)
 
     def __len__(self) -> int:
         return len(self._pairs)

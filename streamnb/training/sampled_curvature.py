@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from streamnb.kernels.directions import add_multiple
 from streamnb.passes.contract import Report, RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.boundary import as_chunk
@@ -32,6 +33,7 @@ CACHED_VALUES = 1 << 16  # of dense rows, so that their sums need no new memory
 OPTIMUM = 0.01  # the norm of the gradient at the optimum of the sample, as a share of that at the start
 STEPS_TO_OPTIMUM = 15
 ACCURACY = 0.1  # of a direction: the residual as a share of the gradient
+MOST_COLUMNS = 0.8  # share of the columns, above which sampled rows keep all of them
 TINY = np.finfo(float).tiny
 DAMPING = 0.5, 4.0  # bounds of the factor from the sampled curvature to that of the last step
 
@@ -53,7 +55,7 @@ class Sampling(NamedTuple):
     """
 
     share: float = 0.25
-    products: int = 8
+    products: int = 5
     whole: bool = False
     n_values: int | None = None
 
@@ -62,13 +64,15 @@ class Sampling(NamedTuple):
 class TrainingSample:
     """A sample of prepared rows, whatever their blocks were, and the seconds that it took.
 
-    `products` is the number of products with their curvature for a direction.
+    `products` is the number of products with their curvature for a direction. `features` are the indices of the columns
+    that the rows have, where others were left out.
     """
 
     rows: SampledRows
     batches: list[RowBatch]  # of their values; labels and weights are those of `rows`
     seconds: float
     products: int
+    features: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -93,12 +97,30 @@ class TrainingSample:
         drawn = sample.drawn(weighed=False)
         if how.whole:
             drawn = replace(drawn, weight=drawn.weight * (stats.total_weight / drawn.weight.sum()))
-        return cls(drawn, batches_of(drawn), report.seconds, how.products), report
+            return cls(drawn, batches_of(drawn), report.seconds, how.products), report
+        features, few = columns_in_use(drawn)
+        return cls(few, batches_of(few), report.seconds, how.products, features), report
 
     def outside(self, fold: int) -> Self:
         """The same rows, with weight 0 for those of a fold."""
         weight = np.where(self.rows.fold == fold, 0.0, self.rows.weight)
         return replace(self, rows=replace(self.rows, weight=weight))
+
+
+def columns_in_use(rows: SampledRows) -> tuple[np.ndarray | None, SampledRows]:
+    """The columns that sampled rows have, and the rows of only these; None and the same rows if these are most.
+
+    A quarter of all texts has half of their words, and tables of weights are then half as large.
+    """
+    chunk = as_chunk(rows.X)[0]
+    if isinstance(chunk, CSRChunk):
+        features = np.unique(chunk.indices[chunk.data != 0])
+    else:
+        features = np.flatnonzero(chunk.values.any(axis=0))
+    if len(features) > MOST_COLUMNS * chunk.shape[1]:
+        return None, rows
+    few = chunk.of_columns(features)
+    return features, replace(rows, X=few.to_matrix())
 
 
 def batches_of(rows: SampledRows) -> list[RowBatch]:
@@ -111,6 +133,8 @@ def batches_of(rows: SampledRows) -> list[RowBatch]:
 
 class SampledCurvature:
     """The curvature of a loss and its penalty, from sampled rows exactly and from all other rows by its diagonal.
+
+    Weights of columns that no sampled row has are divided by the diagonal alone.
 
     Parameters
     ----------
@@ -133,15 +157,20 @@ class SampledCurvature:
         penalties: Penalties,
         known: np.ndarray,
     ):
-        self._sample, self._objective, self._at, self._penalties = sample, objective, at, penalties
+        self._sample, self._objective, self._of_all, self._penalties = sample, objective, at, penalties
+        self._places = slice(None) if sample.features is None else at.places(sample.features)
+        self._at = at if sample.features is None else at.of_columns(sample.features)
+        self._others = np.ones(known.shape[0], bool)
+        self._others[self._places] = False
         labels, self._weight, self._n_features = sample.rows.labels, sample.rows.weight, sample.rows.X.shape[1]
         self._targets = objective.sampled_targets(labels, known.shape[1])
         if class_weight is not None:
             self._weight = self._weight * (labels @ class_weight)
         self._known = known
         self._magnitudes, sums, squares = weighted_sums(sample.batches, self._weight, self._n_features)
-        self._rest = np.maximum(at.spread - self._spread(sums, squares), 0.0)
-        self._hessian = self._diagonal = self._inverse = np.zeros((0, 0))
+        self._rest = np.maximum(self._at.spread - self._spread(sums, squares), 0.0)
+        self._hessian = self._diagonal = self._inverse = self._inverse_of_sample = np.zeros((0, 0))
+        self._mean = np.zeros(0)  # second derivatives of the loss in the scores, over the sampled rows
         self.damping = 1.0
 
     def _spread(self, sums: np.ndarray, squares: np.ndarray) -> np.ndarray:
@@ -153,54 +182,79 @@ class SampledCurvature:
         return np.append(np.maximum(about, 0.0), weight.sum())[:, None]
 
     def optimum(self, start: np.ndarray, memory: Memory) -> np.ndarray:
-        """About the optimum of the sampled rows alone, with the whole penalty."""
-        visit = self._visit(start)
+        """About the optimum of the sampled rows alone, with the whole penalty, from weights of 0."""
+        memory = Memory(memory.scale[self._places], memory.balanced)
+        visit = self._visit(start[self._places])
         descent = Descent(memory, self._penalties, OPTIMUM * memory.length(visit.gradient), visit)
         steps = iter(range(STEPS_TO_OPTIMUM))
         for _ in descent.run(self._read, lambda: next(steps, None) is not None):
             raise AssertionError("sampled rows are in memory")
-        return descent.visit.point
+        point = start.copy()
+        point[self._places] = descent.visit.point
+        return point
 
     def move_to(self, point: np.ndarray) -> None:
         """Take the curvature at this point."""
-        self._hessian = self._objective.hessian(self._scores(point), self._targets)
+        in_sample = point[self._places]
+        if self._others.any():  # sampled rows have none of the other columns, but are centred like all rows
+            in_sample[-1] -= np.einsum("j,jk->k", self._of_all.means[:, 0] * self._others[:-1], point[:-1])
+        self._hessian = self._objective.hessian(self._scores(in_sample), self._targets)
         total = np.einsum("i,ij->j", self._weight, self._objective.hessian_diagonal(self._hessian))
-        mean = total / max(self._weight.sum(), TINY)
-        self._diagonal, whole = self._rest * mean, self._at.spread * mean
+        self._mean = total / max(self._weight.sum(), TINY)
+        self._diagonal, whole = self._rest * self._mean, self._of_all.spread * self._mean
         for part in (self._diagonal, whole):
             part[:-1] += self._penalties.l2
-        self._inverse = np.divide(1.0, whole, out=np.zeros_like(whole), where=self._known & (whole > 0.0))
+        self._inverse = np.divide(1.0, whole, out=whole, where=self._known & (whole > 0.0))
+        self._inverse[~self._known] = 0.0
+        self._inverse_of_sample = self._inverse[self._places]
 
     def times(self, step: np.ndarray) -> np.ndarray:
-        """The product of the curvature and a step."""
+        """The product of the curvature of the sampled columns and a step in their weights."""
         along = self._objective.hessian_product(self._hessian, self._scores(step))
-        return self._back(along) + self._diagonal * step
+        product = self._back(along)
+        for rows in pieces(len(product)):
+            product[rows] += self._diagonal[rows] * step[rows]
+        return product
 
     def solve(self, gradient: np.ndarray) -> np.ndarray:
-        """About the inverse of the curvature times a gradient, by preconditioned conjugate gradients."""
+        """About the inverse of the curvature times a gradient."""
+        step = self._scaled(self._inverse, gradient)
+        step[self._places] = self._solved(gradient[self._places])
+        step /= self.damping
+        return step
+
+    def _solved(self, gradient: np.ndarray) -> np.ndarray:
+        """The same for the sampled columns, by preconditioned conjugate gradients."""
         step, left = np.zeros_like(gradient), gradient.copy()
-        scaled = self._scaled(left)
-        along, size = scaled, dot(left, scaled)
+        along = self._scaled(self._inverse_of_sample, left)
+        size = dot(left, along)
         enough = ACCURACY**2 * size
         for _ in range(self._sample.products):
             if size <= enough:
                 break
             product = self.times(along)
             length = size / dot(along, product)
-            step += length * along
-            left -= length * product
-            scaled = self._scaled(left)
+            add_multiple(step.reshape(-1), length, along.reshape(-1))
+            add_multiple(left.reshape(-1), -length, product.reshape(-1))
+            scaled = self._scaled(self._inverse_of_sample, left)
             before, size = size, dot(left, scaled)
-            along = scaled + (size / before) * along
-        return step / self.damping
+            add_multiple(scaled.reshape(-1), size / before, along.reshape(-1))
+            along = scaled
+        return step
 
     def fit_damping(self, step: np.ndarray, curvature: float) -> None:
         """Let the curvature along a step be that of all rows."""
-        self.damping = float(np.clip(curvature / dot(step, self.times(step)), *DAMPING))
+        in_sample = step[self._places]
+        along = dot(in_sample, self.times(in_sample))
+        if self._others.any():
+            spread = self._of_all.spread[:, 0] * self._others
+            along += float(np.einsum("j,jk,jk->k", spread, step, step) @ self._mean)
+            along += self._penalties.l2 * float(np.einsum("j,jk,jk->", self._others.astype(float), step, step))
+        self.damping = float(np.clip(curvature / along, *DAMPING))
 
-    def _scaled(self, gradient: np.ndarray) -> np.ndarray:
-        """The gradient divided by the diagonal of the curvature."""
-        return times_inverse(self._inverse, gradient, balanced=not self._objective.of_rows)
+    def _scaled(self, inverse: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        """The gradient times the inverse of the diagonal of the curvature."""
+        return times_inverse(inverse, gradient, balanced=not self._objective.of_rows)
 
     def _scores(self, point: np.ndarray) -> np.ndarray:
         weights = self._at.for_rows(point)

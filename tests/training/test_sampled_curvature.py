@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
 
 import streamnb as snb
 from streamnb.passes.contract import RunOptions
@@ -59,7 +60,9 @@ def test_digits_converge_in_a_third_of_the_reads():
 
 def test_the_sample_does_not_depend_on_blocks_threads_or_form():
     n = 3 * LEAST_ROWS
-    rows = np.where(RNG.random((n, 8)) < 0.5, RNG.normal(size=(n, 8)), 0.0)
+    rows = np.zeros((n, 48))  # of which the sample has few of the last 40 columns
+    rows[:, :8] = np.where(RNG.random((n, 8)) < 0.5, RNG.normal(size=(n, 8)), 0.0)
+    rows[np.arange(40) * 70, np.arange(8, 48)] = 1.0
     y = (rows[:, :3] + RNG.normal(size=(n, 3))).argmax(axis=1)
     weight = RNG.random(n)
     pieces = [(rows[i : i + 701], y[i : i + 701], weight[i : i + 701]) for i in range(0, n, 701)]
@@ -70,6 +73,9 @@ def test_the_sample_does_not_depend_on_blocks_threads_or_form():
         for other in (streamed, sparse):
             np.testing.assert_array_equal(other.coef_, whole.coef_)
             np.testing.assert_array_equal(other.intercept_, whole.intercept_)
+    exact = snb.SoftmaxRegression(1.0, tol=1e-6).fit(rows, y, weight)
+    plain = LogisticRegression(C=1.0, tol=1e-9, max_iter=2000).fit(rows, y, weight)
+    np.testing.assert_allclose(exact.coef_, plain.coef_ - plain.coef_.mean(axis=0), atol=1e-4)
 
 
 def test_a_class_without_weight_stays_out():
