@@ -224,7 +224,8 @@ class CorpusReading:
             return Fields(())
         if isinstance(self.encoding, TextEncoding):
             return Fields((str(self.encoding.text),))
-        return Fields(tuple(self.encoding.columns), kinds=self.encoding.columns, zones=self.encoding.zones)
+        known = self.encoding
+        return Fields(tuple(known.columns), kinds=known.columns, zones=known.zones, strings_too=known.strings_too)
 
     def _of_table(self, path: str, part: CorpusPart) -> Iterator[TablePiece]:
         encoding = self.encoding

@@ -209,12 +209,17 @@ class TableEncoding(persistence.Parameters, Encoding):
         if labelled:
             y, weight = self.y if y is None else y, self.weight if weight is None else weight
         tables = self.tables_of(X)
-        rows = TableSource.of_columns(tables, self.columns, self.zones, y, weight, n_cores())
+        rows = TableSource.of_columns(tables, self.columns, self.zones, y, weight, n_cores(), self.strings_too)
         return self.applied(rows, UnknownValues())
 
     def encoded_lazily(self, frame: Any) -> Any:
         """The columns of a Dask data frame to be scored: a Dask array of sparse blocks, one for each partition."""
         return of_partitions(partial(_matrix_of, self), frame, sp.csr_array((0, self.n_columns)))
+
+    @property
+    def strings_too(self) -> bool:
+        """As in `Fields`: models of 0.3.0 and older know strings as they were written."""
+        return self.growth is not None
 
     def tables_of(self, X: Any) -> Tables:
         """Open a table whose columns are to be encoded."""
@@ -379,7 +384,8 @@ class TableEncoding(persistence.Parameters, Encoding):
         first = int(self._firsts[len(self.coded)])
         parts = [sp.csr_array(arrays, shape=(made.shape[0], first))] if self.coded else []
         for name, grams in self.texts:
-            parts.append(grams(of_arrow(rows.columns.column(name), first_row, rows.where), first_row))
+            where = f"{rows.where}: column {name!r}"
+            parts.append(grams(of_arrow(rows.columns.column(name), first_row, where), first_row))
         return sp.hstack(parts, format="csr")
 
     def _indicators(self, rows: TableRows, first_row: int, unknown: UnknownValues | None) -> EncodedRows:

@@ -319,23 +319,26 @@ def _label_type(head: bytes, y: str | None, where: str) -> dict[str, Any]:
 
 
 def table_format(kinds: Mapping[str, str | None], head: bytes, kind: str, where: str) -> tuple[Format, int]:
-    """Infer the format of a table and the types of its columns; those whose known kind is a category are strings."""
+    """Infer the format of a table and the types of its columns; categories of CSV are strings, of JSON no dates."""
     pa = arrow()
     if kind == LINES:
         raise DataError(f"{where} is not a table of a known format; it should be Parquet, Arrow IPC, CSV or JSON lines")
     form, begin = _headed(kind, head)
     check_names(form.names, where)
     sample = whole_lines(head[begin:], form)
-    strings = {name for name, of in kinds.items() if of in (None, CATEGORY) and (kind == JSON or name in form.names)}
-    form = replace(form, types=dict.fromkeys(strings, pa.string()))
+    strings = {name for name, of in kinds.items() if of in (None, CATEGORY)}
+    form = replace(form, types=dict.fromkeys(strings.intersection(form.names), pa.string()))
     if not sample.strip():
         types = {name: pa.null() for name in (form.names if kind == CSV else kinds)}
         return replace(form, types=types, unseen=frozenset(kinds if kind == JSON else ())), begin
     table = form.table(sample, None, 0, where)
     types = {name: column.type for name, column in zip(table.column_names, table.columns, strict=True)}
     if kind == JSON:
-        for name in types.keys() - strings:
-            types[name] = date_type(table[name]) or types[name]
+        for name, dtype in types.items():
+            if name not in strings:
+                types[name] = date_type(table[name]) or dtype
+            elif kind_of(dtype) in DATES:
+                types[name] = pa.string()
         types = {**dict.fromkeys(kinds, pa.null()), **types}
         form = replace(form, unseen=form.lacking(sample, frozenset(kinds)))
     return replace(form, types=types), begin

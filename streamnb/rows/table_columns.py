@@ -1,5 +1,6 @@
 """Columns of Arrow tables: their kinds, a uniform representation of each kind, and the distinct values of rows."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -18,6 +19,7 @@ DURATION, TIME = "duration", "time of day"
 DATES = DATE, INSTANT
 MEASURED = NUMBER, DURATION, TIME
 TO_BE_CATEGORIES = *MEASURED, CATEGORY, BOOLEAN
+WRITTEN = r"^(-?(0|[1-9][0-9]{0,15})\.0+|true|True|TRUE|false|False|FALSE)$"  # numbers and booleans as texts have them
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
@@ -77,21 +79,35 @@ def as_known(column: Any, kind: str | None, zone: str | None) -> Any:
     return column
 
 
-def as_categories(column: Any) -> Any:
-    """Convert values that are neither strings nor integers to strings, each distinct value once.
+def as_categories(column: Any, strings_too: bool) -> Any:
+    """Convert values that are no integers to strings, each distinct value once; `strings_too` says whether strings.
 
-    7 and 7.0 are the same, and so are 0.1 in every precision and durations in every unit.
+    7 and 7.0 are the same, and so are 0.1 in every precision, durations in every unit, and the strings True and 1.
     """
     pa = arrow()
     if not pa.types.is_dictionary(column.type):
-        if kind_of(column.type) not in MEASURED or pa.types.is_integer(column.type):
+        if kind_of(column.type) not in (*MEASURED, CATEGORY) or pa.types.is_integer(column.type):
             return column
         column = column.dictionary_encode()
-    if kind_of(column.type.value_type) in (CATEGORY, NOTHING):
+    kind = kind_of(column.type.value_type)
+    if kind == NOTHING or (kind == CATEGORY and not (strings_too and _any_written(column.dictionary))):
         return column
     strings = pa.array(_strings(column.dictionary), pa.string())
     joined = pa.DictionaryArray.from_arrays(column.indices, strings)
     return joined if len(strings.unique()) == len(strings) else joined.dictionary_decode().dictionary_encode()
+
+
+def _any_written(strings: Any) -> bool:
+    import pyarrow.compute as pc
+
+    return pc.any(pc.match_substring_regex(strings, WRITTEN)).as_py() is True
+
+
+def _from_text(text: str | None) -> str | None:
+    """A number or boolean that is written as text, as it is written elsewhere; any other text as it is."""
+    if text is None or not re.match(WRITTEN, text):
+        return text
+    return str(int(text.partition(".")[0])) if "." in text else str(int(text.lower() == "true"))
 
 
 def _seconds(column: Any) -> Any:
@@ -118,7 +134,7 @@ def _strings(values: Any) -> list[str | None]:
         return [None if one is None else _of_decimal(one) for one in values.to_pylist()]
     if pa.types.is_floating(values.type):
         return [None if np.isnan(one) else _of_float(one) for one in values.to_numpy(zero_copy_only=False)]
-    return values.cast(pa.string()).to_pylist()
+    return list(map(_from_text, values.cast(pa.string()).to_pylist()))
 
 
 def _of_float(value: Any) -> str:
@@ -137,6 +153,8 @@ def takes(kind: str | None) -> tuple[str | None, ...]:
     """The kinds accepted for a column of this kind; None stands for a category of any type."""
     if kind == NUMBER:
         return NUMBER, BOOLEAN  # as 1 and 0
+    if kind in (CATEGORY, BOOLEAN):
+        return NUMBER, BOOLEAN, CATEGORY
     return TO_BE_CATEGORIES if kind in (None, NOTHING) else (kind,)
 
 
@@ -145,6 +163,11 @@ def is_empty(column: Any) -> bool:
     if column.null_count == len(column):
         return True
     return arrow().types.is_floating(column.type) and bool(np.isnan(column.to_numpy(zero_copy_only=False)).all())
+
+
+def are_whole(column: Any) -> bool:
+    """Whether all numbers are whole, of whatever type they are."""
+    return not np.nansum(np.asarray(column.to_numpy(zero_copy_only=False), np.float64) % 1.0)
 
 
 def type_in_lines(kind: str | None) -> Any:
@@ -195,7 +218,7 @@ class ColumnPart(persistence.Parameters):
 class TableRows:
     """Rows of a table: `columns`, an Arrow record batch, with labels and weights from the same table.
 
-    `known` says whether columns are in the uniform representation of their kind.
+    `known` says whether columns are in the uniform representation of their kind, and `strings_too` whether strings are.
     """
 
     columns: Any
@@ -203,6 +226,7 @@ class TableRows:
     weight: Any = None
     where: str = "X"  # in messages
     known: bool = True
+    strings_too: bool = True
     beside: Any = None  # the rows as they are stored, where they are to be written again
 
     @property
@@ -278,7 +302,7 @@ def levels_of(part: ColumnPart, rows: TableRows) -> Coded:
     if part.date_part is not None:
         column = _of_dates(column, part.date_part)
     elif rows.known:
-        column = as_categories(column)
+        column = as_categories(column, rows.strings_too)
     return Coded(*_coded(column))
 
 

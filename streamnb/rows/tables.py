@@ -25,6 +25,7 @@ from streamnb.rows.table_columns import (
     NOTHING,
     NUMBER,
     TableRows,
+    are_whole,
     arrow,
     as_known,
     is_empty,
@@ -42,7 +43,8 @@ class Fields:
     """The columns of a table to read: features, labels and weights.
 
     `kinds` and `zones`, the time zones of dates, are those of the features. Columns of other kinds are refused unless
-    they are empty, and with `zones` all are converted to the uniform representation of their kind. Where `text` names
+    they are empty, and with `zones` all are converted to the uniform representation of their kind, with `strings_too`
+    also categories that are written as text. Where `text` names
     a feature, rows are `Texts`. Rows keep the columns `beside` as they are stored, to be written again, or with `lines`
     the lines of a file.
     """
@@ -53,6 +55,7 @@ class Fields:
     labels: str = "y"  # the argument that named the labels, for messages
     kinds: Mapping[str, str | None] | None = None
     zones: Mapping[str, str] | None = None
+    strings_too: bool = True
     text: str | None = None
     null_is_empty: bool = False  # whether a missing text is an empty one
     beside: tuple[str, ...] = ()
@@ -71,7 +74,8 @@ class Fields:
             return RowsAlone(stored)
         y = None if self.y is None else labels_of(batch.column(self.y), f"{self.labels}={self.y!r}", first_row, where)
         weight = None if self.weight is None else weights_of(batch.column(self.weight), self.weight, first_row, where)
-        rows = TableRows(self._converted(batch, where), y, weight, where, self.zones is not None, stored)
+        features, known = self._converted(batch, where), self.zones is not None
+        rows = TableRows(features, y, weight, where, known, self.strings_too, stored)
         return rows if self.text is None else texts_of(rows, self.text, first_row, self.null_is_empty)
 
     def _stored(self, batch: Any) -> StoredColumns:
@@ -89,12 +93,13 @@ class Fields:
         for name in self.features:
             column, kind = batch.column(name), self.kinds[name]
             given = kind_of(column.type)
-            if given not in (*takes(kind), *former.get(kind or "", ()), NOTHING):
-                if not is_empty(column):
-                    should = f"of kind {kind!r}, as in the rows that were fitted" if kind else "numbers or strings"
-                    named = f"{where}: column {name!r} is of type {column.type} ({given or 'nested'})"
-                    raise DataError(f"{named}; it should be {should}")
+            fits = given in (*takes(kind), *former.get(kind or "", ()), NOTHING)
+            if given != kind and is_empty(column):
                 column = arrow().nulls(len(column))
+            elif not fits or (given == NUMBER and kind in (CATEGORY, BOOLEAN) and not are_whole(column)):
+                should = f"of kind {kind!r}, as in the rows that were fitted" if kind else "numbers or strings"
+                named = f"{where}: column {name!r} is of type {column.type} ({given or 'nested'})"
+                raise DataError(f"{named}; it should be {should}")
             columns.append(column if self.zones is None else as_known(column, kind, self.zones.get(name)))
         return arrow().RecordBatch.from_arrays(columns, names=list(self.features))
 
@@ -310,8 +315,9 @@ class TableSource(RawSource):
         y: Any,
         weight: Any,
         n_threads: int,
+        strings_too: bool = True,
     ) -> Self:
-        """Rows whose blocks hold these columns of a table; `kinds` and `zones` as in `Fields`.
+        """Rows whose blocks hold these columns of a table; `kinds`, `zones` and `strings_too` as in `Fields`.
 
         Labels and weights are names of columns, or arrays.
         """
@@ -319,7 +325,7 @@ class TableSource(RawSource):
         for argument, name in (("y", labels), ("weight", weights)):
             check_has(tables.schema, [name], argument)
         features = tuple(name for name in kinds if name in tables.schema.names)
-        fields = Fields(features, labels, weights, kinds=kinds, zones=zones)
+        fields = Fields(features, labels, weights, kinds=kinds, zones=zones, strings_too=strings_too)
         y, weight = (None if isinstance(column, str) else column for column in (y, weight))
         columns = open_columns(y, weight, tables.n_rows, False)
         return cls(tables.selected(fields), columns, n_threads=n_threads)

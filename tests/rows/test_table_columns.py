@@ -229,3 +229,45 @@ def test_pairs_are_the_values_of_both():
     assert spelled(coded) == [f"x{PAIR_SEPARATOR}1", f"x{PAIR_SEPARATOR}2", None, None]
     assert part.named(coded.values[1]) == "a=x, b=2" and part.missing() == "a, b is missing"
     assert ColumnPart(("t",), LEVEL, "month").named("7") == "t: month=7"
+
+
+# ---- categories ------------------------------------------------------------------------------------------------------
+
+CODES = np.array([10115, 20095, 7, 0] * 10)
+FLAGS = CODES % 2 == 1
+
+
+def containers(folder):
+    """Tables whose columns `code` and `flag` are stored in many ways."""
+    base = {"y": [0, 1, 1, 0] * 10}
+    codes = [CODES, CODES.astype("f8"), CODES.astype(str), [Decimal(f"{code}.00") for code in CODES.tolist()]]
+    flags = [FLAGS, FLAGS.astype(int), FLAGS.astype(str), FLAGS.astype("f4")]
+    for k, (code, flag) in enumerate(zip(codes, flags, strict=True)):
+        frame = pd.DataFrame({"code": code, "flag": flag, **base})
+        frame.to_csv(folder / f"{k}.csv", index=False)
+        if k < 3:
+            frame.to_json(folder / f"{k}.jsonl", orient="records", lines=True)
+            yield from (folder / f"{k}.jsonl", frame.astype({"code": "category", "flag": "category"}))
+        pq.write_table(pa.Table.from_pandas(frame), folder / f"{k}.parquet")
+        yield from (folder / f"{k}.csv", folder / f"{k}.parquet", frame, pa.Table.from_pandas(frame))
+
+
+@pytest.mark.parametrize("options", [{}, {"hashed": ["code"], "hash_features": 64}, {"pairs": [("code", "flag")]}])
+def test_a_category_is_the_same_however_it_is_written(options, tmp_path):
+    """7, 7.0 and "7.00", and True, 1 and "True", at fit and at prediction; strings with leading zeros are others."""
+    tables = [*containers(tmp_path)]
+    for X in tables[::4]:
+        model = snb.LinearNB("auto").fit(snb.table(X, "y", categorical=["code", "flag"], **options))
+        assert [model.score(Z, "y") for Z in tables] == [1.0] * len(tables)
+    texts = pd.DataFrame({"code": ["7", "007", "1.10", "1.1"] * 5, "y": [0, 1, 2, 3] * 5})
+    assert snb.LinearNB("auto").fit(texts, "y").score(texts, "y") == 1.0
+
+
+def test_categories_of_strings_take_integers_and_booleans(tmp_path):
+    model = snb.LinearNB("auto").fit(pd.DataFrame({"x": ["1", "0"] * 9, "y": [1, 0] * 9}), "y")
+    frame = pd.DataFrame({"x": pd.Categorical([1, 0])})
+    frame.to_parquet(tmp_path / "x.parquet")  # as integers
+    for X in (frame, frame.astype(int), frame.astype(bool), tmp_path / "x.parquet", {"x": True}):
+        assert model.predict(X).tolist() == [1, 0][: len(model.predict(X))]
+    with pytest.raises(ValueError, match="column 'x' is of type timestamp"):
+        model.predict(pd.DataFrame({"x": pd.to_datetime(["2020-01-01"])}))
