@@ -156,7 +156,11 @@ class ScratchFile:
 
     def append(self, parts: list[memoryview]) -> None:
         """Write a record: parts, each of which begins at a multiple of ALIGNED bytes."""
-        offset, checksum, padded = self.nbytes, 0, [part for each in parts for part in (each, _padding(each))]
+        offset, checksum, padded = (
+            self.nbytes,
+            0,
+            [part for each in parts for part in (each, memoryview(bytes(-len(each) % ALIGNED)))],
+        )
         n_bytes = sum(map(len, padded))
         if n_bytes > _Settings.limit - _Settings.used:
             raise OSError(f"scratch files would take more than the limit of {size(_Settings.limit)}")
@@ -207,7 +211,3 @@ class ScratchFile:
         self._records.clear()
         with suppress(OSError):  # what is still to be written may not fit
             self._file.close()
-
-
-def _padding(part: memoryview) -> memoryview:
-    return memoryview(bytes(-len(part) % ALIGNED))

@@ -15,7 +15,7 @@ from streamnb.encoding.category_columns import CategoryColumns, LevelScan, are_s
 from streamnb.fits.fit import answered
 from streamnb.fits.passes import Pass, picked
 from streamnb.passes.answering import answer
-from streamnb.passes.contract import PassTask, Report, RunOptions, Wants
+from streamnb.passes.contract import PassTask, Reading, Report, RunOptions, Wants
 from streamnb.rows.in_arrays import DaskSource
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import (
@@ -178,11 +178,11 @@ class StepsOfFolds:
 
 def totals_of(
     task: PassTask, rows: Source, options: RunOptions, folding: Folding | None
-) -> tuple[Any, list[Any], Report]:
+) -> Reading[tuple[Any, list[Any], Report]]:
     """Run a task in one pass: its total over all rows and, for each split, over the rows outside its fold."""
     n_splits = 0 if folding is None else folding.n_splits
     passes = [Pass(task), *(Pass(task, without=split) for split in range(n_splits))]
-    totals, _, report = answered(passes, rows, replace(options, checkpoint=None), folding)
+    totals, _, report = yield from answered(passes, rows, replace(options, checkpoint=None), folding)
     if isinstance(task, OfCopies):
         for split, total in enumerate(totals[1:]):
             check_learns(float(total.has_weight), split, n_splits if folding is None else folding.n_folds)
@@ -198,13 +198,13 @@ def values_task(options: RunOptions) -> OfCopies:
 
 def learned_maps(
     names: Iterable[str], rows: Source, options: RunOptions, who: str, folding: Folding | None
-) -> dict[str, StepsOfFolds]:
+) -> Reading[dict[str, StepsOfFolds]]:
     """Learn the named column maps in one pass, from all rows and from those outside each fold; "none" is empty."""
     found = dict.fromkeys(names, StepsOfFolds())
     if set(found) <= {NONE}:
         return found
     rows.check_read_again(f"{who} with maps=")
-    whole, outside, _ = totals_of(values_task(options), rows, options, folding)
+    whole, outside, _ = yield from totals_of(values_task(options), rows, options, folding)
     if LOG1P in found:  # decided by all rows, because those of each held-out fold must have logarithms, too
         found[LOG1P] = StepsOfFolds(LogColumns((whole.low if whole.lowest is None else whole.lowest) > -1.0))
     if QUANTILE_NORMAL in found:
@@ -290,20 +290,15 @@ def of_values(transform: Any) -> Any:
     return transform if to_learn(transform) is None else None
 
 
-def learned(transform: Any, rows: Source, options: RunOptions, who: str) -> LearnedStep | None:
-    """Learn the step of `transform` in one pass over the rows; None if there is nothing to learn."""
-    return learned_by_fold(transform, rows, options, who, None).whole
-
-
 def learned_by_fold(
     transform: Any, rows: Source, options: RunOptions, who: str, folding: Folding | None
-) -> StepsOfFolds:
+) -> Reading[StepsOfFolds]:
     """Learn the step of `transform` in one pass, from all rows and from those outside each fold."""
     request = to_learn(transform)
     if request is None:
         return StepsOfFolds()
     rows.check_read_again(who)
-    whole, outside, _ = totals_of(values_task(options), rows, options, folding)
+    whole, outside, _ = yield from totals_of(values_task(options), rows, options, folding)
     steps = StepsOfFolds(step_of(request, whole), [step_of(request, counts) for counts in outside])
     if not isinstance(steps.whole, BinEdges):
         return steps
@@ -319,10 +314,10 @@ def step_of(transform: Any, counts: ValueCounts) -> LearnedStep:
 
 def learned_levels(
     columns: Callable[[int], np.ndarray], rows: Source, options: RunOptions, who: str, folding: Folding | None
-) -> StepsOfFolds:
+) -> Reading[StepsOfFolds]:
     """Learn the values of categorical columns in one pass, from all rows and from those outside each fold."""
     rows.check_read_again(who)
-    seen, outside, report = totals_of(LevelScan(columns, options.memory_limit), rows, options, folding)
+    seen, outside, report = yield from totals_of(LevelScan(columns, options.memory_limit), rows, options, folding)
     warn_of_distinct(list(map(len, seen.values)), seen.columns.tolist(), report.rows)
     return StepsOfFolds(CategoryColumns.of(seen), list(map(CategoryColumns.of, outside)))
 

@@ -12,7 +12,7 @@ import numpy as np
 from streamnb.core import arguments, guesses, messages, persistence
 from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.encoding.bins import BinEdges
-from streamnb.encoding.learning import learned
+from streamnb.encoding.learning import learned_by_fold
 from streamnb.encoding.opening import with_table
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.terms import AbsentCountingSource, TermColumns
@@ -20,14 +20,15 @@ from streamnb.encoding.text import TextEncoding
 from streamnb.estimators.bins import Bins
 from streamnb.estimators.parameters import integer_from
 from streamnb.estimators.preparation import StepRequest, fitting, names_of, opened_to_read_again
-from streamnb.estimators.term_scores import TermScores, contributions, term
+from streamnb.estimators.term_scores import TermScores
 from streamnb.estimators.trained import TrainedClassifier, learner_of
 from streamnb.evaluation.scorers import as_scorer
-from streamnb.explaining.terms import terms_table
+from streamnb.explaining.terms import contributions_of_terms, term_of, term_table, terms_table
 from streamnb.models.additive import TermTables
 from streamnb.models.linear import LinearModel
 from streamnb.passes.checkpoint import checkpoint_folder
-from streamnb.passes.contract import RunOptions
+from streamnb.passes.contract import Reading, RunOptions
+from streamnb.passes.run import run_reads
 from streamnb.rows.source import Source
 from streamnb.rows.table_opening import ANY
 from streamnb.selection.additive_fit import LEAST_FACTOR, NUMBERS, AdditiveRequest, CodedRows, fit_terms
@@ -301,39 +302,41 @@ class AdditiveClassifier(TrainedClassifier):
             All reads were used before the gradient was small enough; or a penalty is clearly best at the end of those
             tried.
         """
-        with fitting(self, progress, n_threads, memory_limit, client, keep) as options:
-            self._check_params()
-            n_bins = int(max(self.resolutions))
-            beside = groups, self.folds
-            given = with_table((X, y, sample_weight), ANY, beside=beside, bins=n_bins, min_count=self.min_count)
-            rows = opened_to_read_again(self, given, options, layer, beside)
-            coded = self._coded(rows, options)
-            options = replace(options, checkpoint=checkpoint_folder(checkpoint))
-            request = self._request(coded, groups)
-            terms = fit_terms(self._learner(), coded, rows, request, options)
-            self._preparation = replace(self._preparation, step=terms.step, requested="terms")
-            self._keep(terms.fitted)
-            self._tables, self._judged_by = terms.tables, terms.best.each
-            judged = {
-                name: np.array([candidate.point[name] for candidate in terms.judged], kind)
-                for name, kind in CHOSEN.items()
-            }
-            best = next(place for place, candidate in enumerate(terms.judged) if candidate is terms.best)
-            self._keep_choice(judged, np.array([candidate.scores for candidate in terms.judged]), best)
-            self._warn_of_ends()
-            if terms.fitted.warning:
-                messages.warn(terms.fitted.warning)
+        with fitting(self, progress, n_threads, memory_limit, client, keep, checkpoint) as options:
+            run_reads(self._fit((X, y, sample_weight), options, layer, groups))
         return self
 
-    def _coded(self, rows: Any, options: RunOptions) -> CodedRows:
+    def _fit(self, given: Any, options: RunOptions, layer: str | None = None, groups: Any = None) -> Reading[None]:
+        """Learn codes of the rows, sum them, draw a sample to choose by, and train the weights."""
+        self._check_params()
+        beside, n_bins = (groups, self.folds), int(max(self.resolutions))
+        given = with_table(given, ANY, beside=beside, bins=n_bins, min_count=self.min_count)
+        rows = opened_to_read_again(self, given, options, layer, beside)
+        coded = yield from self._coded(rows, options)
+        options = replace(options, checkpoint=checkpoint_folder(options.checkpoint))
+        terms = yield from fit_terms(self._learner(), coded, rows, self._request(coded, groups), options)
+        self._preparation = replace(self._preparation, step=terms.step, requested="terms")
+        self._keep(terms.fitted)
+        self._tables, self._judged_by = terms.tables, terms.best.each
+        judged = {
+            name: np.array([candidate.point[name] for candidate in terms.judged], kind) for name, kind in CHOSEN.items()
+        }
+        best = next(place for place, candidate in enumerate(terms.judged) if candidate is terms.best)
+        self._keep_choice(judged, np.array([candidate.scores for candidate in terms.judged]), best)
+        self._warn_of_ends()
+        if terms.fitted.warning:
+            messages.warn(terms.fitted.warning)
+
+    def _coded(self, rows: Any, options: RunOptions) -> Reading[CodedRows]:
         """The rows as codes of their features."""
         if isinstance(rows.encoding, TableEncoding):
             return CodedRows.of_table(rows, rows.encoding)
         if isinstance(rows.encoding, TextEncoding):
             raise ValueError("X holds texts, and AdditiveClassifier has a score for each bin and each level of a table")
-        base = learned(Bins(int(max(self.resolutions))), rows, options, type(self).__name__)
-        assert isinstance(base, BinEdges)
-        return CodedRows.of_numbers(rows, base, names_of(self))
+        bins = Bins(int(max(self.resolutions)))
+        steps = yield from learned_by_fold(bins, rows, options, type(self).__name__, None)
+        assert isinstance(steps.whole, BinEdges)
+        return CodedRows.of_numbers(rows, steps.whole, names_of(self))
 
     def _request(self, coded: CodedRows, groups: Any) -> AdditiveRequest:
         """What the parameters ask for, with names of features checked."""
@@ -350,27 +353,23 @@ class AdditiveClassifier(TrainedClassifier):
 
     # ---- for `snb.plan` ----------------------------------------------------------------------------------------------
 
-    def _plan_scan(self) -> tuple[tuple[str, ...], Any, tuple[str, ...]]:
-        return ("sum",), self.folds, self._learner().pooled
-
-    def _plan_columns(self, n_features: int, encoded: bool) -> int:
-        """At most so many: bins and levels, and cells of pairs; a table has columns of bins and levels already."""
+    def _plan_scan(self, n_features: int | None, encoded: bool) -> tuple[Any, ...]:
+        """With at most so many columns: bins and levels, and cells of pairs; a table has bins and levels already."""
         self._check_params()
-        one_each = n_features if encoded else n_features * (int(max(self.resolutions)) + 1)
-        given = self.interactions
-        n_pairs = NUMBERS[-1] if given == "auto" else int(given) if isinstance(given, Integral) else len(given)
-        n_pairs = n_pairs if encoded else min(n_pairs, n_features * (n_features - 1) // 2)
-        return one_each + n_pairs * CELLS_OF_PAIR
+        _, folds, pooled, n_columns = super()._plan_scan(n_features, encoded)
+        if n_features is not None:
+            given = self.interactions
+            n_pairs = NUMBERS[-1] if given == "auto" else int(given) if isinstance(given, Integral) else len(given)
+            if not encoded:
+                n_columns = n_features * (int(max(self.resolutions)) + 1)
+                n_pairs = min(n_pairs, n_features * (n_features - 1) // 2)
+            n_columns += n_pairs * CELLS_OF_PAIR
+        return ("sum",), folds, pooled, n_columns
 
     def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
         learner, options = self._learner(), RunOptions(memory_limit=limit)
         groups = ModelGroups.of(learner.method, len(self._grid()) * n_folds, n_features, n_rows, options)
-        return {
-            "n_models": groups.n_models,  # on a sample in memory, which takes no reads
-            "model_bytes": groups.n_models * groups.model_bytes,
-            "n_groups": groups.n_groups,
-            "most_reads": READS_TO_CHOOSE + learner.n_scans + learner.most_reads,
-        }
+        return groups.planned(READS_TO_CHOOSE + learner.n_scans + learner.most_reads)  # models of a sample take none
 
     def _opened(self, X: Any, *beside: Any, labelled: bool = True) -> Source:
         rows = super()._opened(X, *beside, labelled=labelled)
@@ -422,8 +421,72 @@ class AdditiveClassifier(TrainedClassifier):
         """The scores of each term by its name, or the names of its pair."""
         return TermScores(self._of_terms, self._write)
 
-    term = term
-    contributions = contributions
+    def term(self, *features: Any) -> Any:
+        """A term as a table.
+
+        Parameters
+        ----------
+        features : str or int
+            A name from `terms_`: of a feature, or of a pair, whose two names may also be given one after the other.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each step: "lower" and "upper", the ends of a bin of a number (NaN for missing values), or "level"
+            (None for missing values, "rare" for rare ones); of a pair, of both features, with the names before them.
+            There the less frequent levels of a feature are together as "others". Then "score" (with more than two
+            classes one column for each, such as "score A"), "std", the standard deviation over the models without each
+            fold, and "count", the weight of the training rows.
+
+        Raises
+        ------
+        ValueError
+            There is no such term.
+
+        Examples
+        --------
+        >>> import numpy as np, streamnb as snb
+        >>> x = np.repeat([[1.0], [2.0]], 50, axis=0)
+        >>> model = snb.AdditiveClassifier().fit(x, ["a"] * 40 + ["b"] * 50 + ["a"] * 10)
+        >>> model.term("x0")[["lower", "upper", "count"]].values.tolist()
+        [[-inf, 1.5, 50.0], [1.5, inf, 50.0]]
+        """
+        encoding, columns, model, tables = self._of_terms()
+        name = features[0] if len(features) == 1 else features
+        return term_table(encoding, columns, model, tables, term_of(columns, tables.features, name))
+
+    def contributions(self, X: Rows, *, out: Any = None) -> Any:
+        """What each term adds to the score of each row.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features)
+            Rows in any form that `predict` takes.
+        out : array-like, optional
+            Anything that takes slices of rows, such as a Zarr array: the result is written to it block by block.
+
+        Returns
+        -------
+        (n_rows, n_terms) or (n_rows, n_terms, K)
+            In the order of `terms_`; with more than two classes for each of them. With `intercept_` they add up to
+            `decision_function`. The result is of the kind of X: NumPy, or lazy Dask for Dask.
+
+        Raises
+        ------
+        ValueError
+            Isotonic calibration has changed the scores, which are no sums of terms then.
+
+        Examples
+        --------
+        >>> import numpy as np, streamnb as snb
+        >>> x = np.random.default_rng(0).uniform(-1, 1, (500, 2))
+        >>> model = snb.AdditiveClassifier(1).fit(x, x[:, 0] > x[:, 1])
+        >>> added = model.contributions(x)
+        >>> added.shape, np.allclose(model.intercept_ + added.sum(axis=1), model.decision_function(x))
+        ((500, 3), True)
+        """
+        _, columns, model, tables = self._of_terms()
+        return contributions_of_terms(columns, model, tables, self._ready(X)[1], out)
 
     def _of_terms(self) -> tuple[Any, TermColumns, LinearModel, TermTables]:
         """The encoding, the step that makes the columns of terms, the model, and what is known of the terms."""

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from operator import methodcaller
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
-from streamnb.core import arguments, guesses
+from streamnb.core import arguments, guesses, persistence
 from streamnb.core.arguments import PerRow, Rows
-from streamnb.estimators import cells, explained, exporting, preparation, taxonomy, unknown
+from streamnb.estimators import cells, preparation, taxonomy, unknown
 from streamnb.estimators.parameters import Check, check_each
 from streamnb.estimators.preparation import Preparation, StepRequest
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.judging import EvaluationOptions, judged, needs_in_full
 from streamnb.evaluation.slices import MIN_ROWS
+from streamnb.explaining.feature_tables import contrasting_features, contributions, strongest_features
+from streamnb.export.as_portable import portable
+from streamnb.export.as_sklearn import as_sklearn
+from streamnb.export.raw_rows import of_numbers
+from streamnb.export.writing import write
 from streamnb.models.calibrating import METHODS, calibrated
 from streamnb.models.linear import LinearModel
+from streamnb.models.portable import PortableModel
 from streamnb.problem.family import Family
 from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.source import Source
@@ -286,17 +295,205 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     # ---- explanations and exports ------------------------------------------------------------------------------------
 
-    top_features = explained.top_features
-    contrast = explained.contrast
-    explain = explained.explain
     markers = cells.markers
     annotate = cells.annotate
     choose_unknown_below = unknown.choose_unknown_below
     predict_ranks = taxonomy.predict_ranks
-    save = exporting.save
-    export = exporting.export
-    to_sklearn = exporting.to_sklearn
-    _portable = exporting.portable_model
+
+    def top_features(self, n_features: int = 10) -> Any:
+        """The strongest features of each class, as evidence for it or against it.
+
+        Parameters
+        ----------
+        n_features : int
+            The largest number of features per class; weights of 0 are not listed.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns "class", "feature" (its name or number) and "weight", class by class, largest absolute
+            weight first. Numbers in units of their own are compared by "per_deviation", a further column: the weight
+            times the standard deviation of the feature over the rows of the fit. Models of counts (multinomial and the
+            like) do not know it. The weight is that of the feature in the score of the class minus its mean weight in
+            the scores of the other classes, ``w_k - sum_{c != k} w_c / (K - 1)``; for two classes half of that, the
+            weight in `coef_` or its opposite; for labels of a 2-D y, scheme="ovr" and "reference", that of the class
+            against the rest or the reference. Where classes have their own variances or covariances, scores are
+            quadratic, and the weight is the mean over other classes of ``ln(s_c / s_k) + (s_k^2 + (mu_k - mu_c)^2) / (2
+            s_c^2) - 1 / 2``: what the feature by itself adds on average to the log-odds of a row of the class (the
+            divergence of Kullback and Leibler 1951).
+
+        Raises
+        ------
+        ValueError
+            Scores are not sums over features, or scheme="ovo", whose weights are of pairs of classes.
+
+        Examples
+        --------
+        >>> import numpy as np, streamnb as snb
+        >>> X, y = np.array([[3.0, 0.0, 1.0], [0.0, 4.0, 1.0], [2.0, 1.0, 1.0]]), ["cat", "dog", "cat"]
+        >>> snb.LinearNB().fit(X, y).top_features(1)[["class", "feature"]].values.tolist()
+        [['cat', 0], ['dog', 0]]
+        """
+        return strongest_features(self._explained(), preparation.names_of_columns(self), n_features)
+
+    def contrast(self, class_: Any, against: Any, n_features: int = 10) -> Any:
+        """The features that are evidence for one class against another, and for the other class.
+
+        Parameters
+        ----------
+        class_, against : label
+        n_features : int
+            The largest number of features for each of the two.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns "class" (the class favoured), "feature" and "weight", which a unit of the feature adds to
+            the score of `class_` minus that of `against`; first the features for `class_`, largest first, in the order
+            and with the column "per_deviation" of `top_features`. Under scheme="ovo" weights are those of the pair. For
+            quadratic scores they are the divergences of `top_features`, for rows of `class_` and then, with a minus,
+            for rows of `against`.
+
+        Raises
+        ------
+        ValueError
+            A label is not a class, or scores are not sums over features.
+
+        Examples
+        --------
+        >>> import numpy as np, streamnb as snb
+        >>> X, y = np.array([[3.0, 0.0, 1.0], [0.0, 4.0, 1.0], [2.0, 1.0, 1.0]]), ["cat", "dog", "cat"]
+        >>> snb.LinearNB().fit(X, y).contrast("dog", "cat", 1)[["class", "feature"]].values.tolist()
+        [['dog', 1], ['cat', 0]]
+        """
+        return contrasting_features(self._explained(), preparation.names_of_columns(self), class_, against, n_features)
+
+    def explain(self, X: Rows, class_: Any = None, against: Any = None) -> Any:
+        """Explain the score of one row by the contribution of each of its features.
+
+        Parameters
+        ----------
+        X : (1, n_features)
+            One row, in any form that `predict` takes.
+        class_ : label, optional
+            The class whose score is explained; by default the one with the highest score.
+        against : label, optional
+            Explain the score of `class_` minus that of this class. Under scheme="ovo" the score of the pair, by default
+            with the class of the second highest score.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns "feature", "value" (after transform, normalisation and idf), "weight" and "contribution",
+            the product of the two; "(intercept)" first, then the largest absolute contributions. They add up to
+            ``attrs["score"]``, the score of ``attrs["class"]`` in `decision_function`, which for two classes is that of
+            `classes_[1]`. For quadratic scores the column "mean", of the class, replaces "weight", and contributions
+            are ``-d_j (Sigma^-1 d)_j / 2``, d = x - mean: parts of the Mahalanobis distance (Garthwaite and Koch 2016).
+            Log determinants are part of the intercept.
+
+        Raises
+        ------
+        ValueError
+            There are several rows, a label is not a class, or scores are not sums over features.
+
+        Examples
+        --------
+        >>> import numpy as np, streamnb as snb
+        >>> X, y = np.array([[3.0, 0.0, 1.0], [0.0, 4.0, 1.0], [2.0, 1.0, 1.0]]), ["cat", "dog", "cat"]
+        >>> found = snb.LinearNB().fit(X, y).explain([[0.0, 2.0, 0.0]])
+        >>> found["feature"].tolist(), found.attrs["class"]
+        (['(intercept)', 1], 'dog')
+        """
+        self._explained()
+        model, rows = self._ready(X)
+        return contributions(model, preparation.names_of_columns(self), rows, class_, against)
+
+    # ---- files -------------------------------------------------------------------------------------------------------
+
+    def save(self, path: Any, *, stats: bool = True, meta: Any = None) -> None:
+        """Write to one file, no pickle; read it with `snb.load`.
+
+        Parameters
+        ----------
+        path : path or URL
+        stats : bool
+            True: parameters and statistics, which allow `refit` and `partial_fit` after loading. False: the model
+            alone, as a `PortableModel`, with mostly zero weights stored sparse; loading it and predicting up to 1,000
+            rows imports little more than NumPy.
+        meta : dict, optional
+            Information about the model: strings, numbers, lists and dicts of these. It is kept as `meta_`.
+
+        Raises
+        ------
+        ValueError
+            With ``stats=False``, the model does something that a `PortableModel` cannot; see `export`.
+        """
+        check_is_fitted(self)
+        if meta is not None:
+            self.meta_ = checked_meta(meta)
+        persistence.save(path, self if arguments.one_of("stats", stats, [True, False]) else self._portable())
+
+    def export(self, path: Any) -> None:
+        """Write the model, without statistics, to a file that other programs predict with.
+
+        Parameters
+        ----------
+        path : path or URL
+            "m.onnx": an ONNX graph (``pip install streamnb[onnx]``) with the input "rows", float32 (n_rows,
+            n_features), and the outputs "labels" and "probabilities" ("scores" where there are none); its arithmetic is
+            in float64. "m.json": weights by class and the steps before them; docs/export.md predicts with it in ten
+            lines of NumPy. Both decide as `predict` does. For a model of a table, rows have one number for each of its
+            columns, in the order of the file's feature names; bins and numeric categories are part of the file.
+
+        Raises
+        ------
+        ValueError
+            The name has another ending, the model does something that the file cannot express (the quantile-normal map,
+            pairs of classes, quadratic scores, loss=, threshold=, isotonic calibration), or its columns are made of
+            texts, strings, dates, hashes or numbers as they are. Nothing is written then.
+        ImportError
+            onnx is not installed.
+
+        Examples
+        --------
+        >>> import json, pathlib, tempfile, streamnb as snb
+        >>> model = snb.LinearNB().fit([[3.0, 0.0], [0.0, 3.0]], ["cat", "dog"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.export(f"{folder}/m.json")
+        ...     sorted(json.loads(pathlib.Path(folder, "m.json").read_text()))[:3]
+        ['feature_names', 'format', 'multilabel']
+        """
+        write(path, lambda: of_numbers(self._portable()))
+
+    def to_sklearn(self) -> Pipeline:
+        """The model as a fitted pipeline of scikit-learn's own estimators, which does not need this package.
+
+        The row transforms become transformers, followed by LogisticRegression, or by OneVsRestClassifier for
+        scheme="ovr" and for labels. `predict` decides as this model does and `predict_proba` is the same, to the
+        precision of the given rows: scikit-learn normalises float32 rows in float32. LinearSVC, which has no
+        probabilities, replaces LogisticRegression where the model has none, or has some that scikit-learn does not
+        support, those of labels against a reference label (``reference=``).
+
+        Raises
+        ------
+        ValueError
+            As for `export`; also for bins, and for functions of only some of the columns, which have no transformer.
+
+        Examples
+        --------
+        >>> import streamnb as snb
+        >>> model = snb.LinearNB(transform="log1p").fit([[3.0, 0.0], [0.0, 3.0]], ["cat", "dog"])
+        >>> model.to_sklearn().predict([[0.0, 1.0]])
+        array(['dog'], dtype='<U3')
+        """
+        return as_sklearn(of_numbers(self._portable()))
+
+    def _portable(self) -> PortableModel:
+        """The model without statistics."""
+        model = self._explained()
+        names = preparation.names_of(self)
+        beside = {"encoding": self.encoding_, "meta_": self.meta_}
+        return portable(model, self._step, names, hasattr(self, "predict_proba"), **beside)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -333,3 +530,13 @@ def family_of_columns(estimator: Classifier, family: Family) -> Family:
 def check_parameters(estimator: Classifier) -> None:
     """Raise for parameters that are wrong for any data."""
     estimator._check_params()
+
+
+def checked_meta(meta: Any) -> dict[str, Any]:
+    """`meta`, checked to be storable in a file."""
+    if not isinstance(meta, dict) or not all(isinstance(name, str) for name in meta):
+        raise TypeError(f"meta={meta!r} should be a dict with names, such as {{'trained on': 'March'}}")
+    try:
+        return json.loads(json.dumps(meta, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"meta={meta!r} should hold strings, numbers, and lists and dicts of these: {error}") from error

@@ -12,6 +12,7 @@ from streamnb.estimators.incremental import IncrementalClassifier
 from streamnb.estimators.parameters import learned, logs, number_from_0
 from streamnb.models.linear import LinearModel
 from streamnb.models.quadratic import QuadraticModel
+from streamnb.passes.contract import Reading
 from streamnb.problem.schemes import Joint
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
@@ -83,8 +84,8 @@ class GaussianNB(IncrementalClassifier):
     def _task(self, classes: np.ndarray | None) -> ClassScan:
         return ClassScan(("sum", "sum_sq"), RowOptions(), classes)
 
-    def _scan(self, rows: Source, classes: Any, first: bool, *more: Any) -> Any:
-        scanned = super()._scan(rows, classes, first, *more)
+    def _scan(self, rows: Source, classes: Any, first: bool, *more: Any) -> Reading[Any]:
+        scanned = yield from super()._scan(rows, classes, first, *more)
         if first:
             self._dtype = np.dtype(np.float32 if rows.dtype == np.float32 else np.float64)
         return scanned

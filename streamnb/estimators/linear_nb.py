@@ -30,7 +30,8 @@ from streamnb.models.linear import LinearModel
 from streamnb.models.on_demand import UnheldModel
 from streamnb.models.predictive import predictive_model
 from streamnb.models.quadratic import CovarianceModel
-from streamnb.passes.contract import RunOptions
+from streamnb.passes.contract import Reading, RunOptions
+from streamnb.passes.run import run_reads
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import Auto, FamilyDomain
@@ -215,16 +216,16 @@ class LinearNB(IncrementalClassifier):
         options = RowOptions(of_values(vars(self)["transform"]), self.normalize, self.binarize, centre)
         return options if self._columns is None else replace(options, columns=self._columns)
 
-    def _scan(self, rows: Any, classes: Any, first: bool, options: RunOptions, *more: Any) -> Any:
+    def _scan(self, rows: Any, classes: Any, first: bool, options: RunOptions, *more: Any) -> Reading[Any]:
         if first:
             self._columns = None
         if first and as_family(self.family).map_names:
             rows = options.kept(rows)
-            (steps,) = self._maps(rows, options, None).values()
+            (steps,) = (yield from self._maps(rows, options, None)).values()
             self._columns = cast(ColumnMap | None, steps.whole)
-        return super()._scan(rows, classes, first, options, *more)
+        return (yield from super()._scan(rows, classes, first, options, *more))
 
-    def _maps(self, rows: Source, options: RunOptions, folding: Folding | None) -> dict[str, StepsOfFolds]:
+    def _maps(self, rows: Source, options: RunOptions, folding: Folding | None) -> Reading[dict[str, StepsOfFolds]]:
         """The column maps that the family tries, learned from the rows."""
         return learned_maps(as_family(self.family).map_names or [NONE], rows, options, type(self).__name__, folding)
 
@@ -636,7 +637,7 @@ class LinearNB(IncrementalClassifier):
 
 def scan_for(estimator: LinearNB, rows: Source) -> ClassScan:
     """The scan of an estimator over opened rows, whose column names it remembers."""
-    opened_to_fit(estimator, (rows,))
+    run_reads(opened_to_fit(estimator, (rows,)))
     return estimator._task(None)
 
 

@@ -20,7 +20,8 @@ from streamnb.estimators.preparation import all_or_nothing, fitting, opened_to_r
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.models.calibrating import AUTO, METHODS, check_calibrated
 from streamnb.models.linear import LinearModel
-from streamnb.passes.contract import Report, RunOptions
+from streamnb.passes.contract import Reading, Report, RunOptions
+from streamnb.passes.run import run_reads
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import L1, Penalty, at_point
@@ -241,51 +242,63 @@ class LinearNBCV(LinearNB):
             A fold lacks a class; a penalty is clearly best at the end of those tried; or, before the second scan,
             judging so many models of so many classes will take minutes.
         """
+        classes = row_checks.check_classes(classes)
+        with fitting(self, progress, n_threads, memory_limit, client, keep, checkpoint) as options:
+            run_reads(self._fit((X, y, sample_weight), options, classes, layer, groups))
+        return self
+
+    def _fit(
+        self,
+        given: Any,
+        options: RunOptions,
+        classes: np.ndarray | None = None,
+        layer: str | None = None,
+        groups: Any = None,
+    ) -> Reading[None]:
+        """Sum the rows of each fold, and judge the models of all other folds on them."""
         self._check_params()
         check_rule(self.rule, self._grid(), as_scorer(self.scoring), self.scheme)
-        listed = row_checks.check_classes(classes)
-        with fitting(self, progress, n_threads, memory_limit, client, keep, checkpoint) as options:
-            rows = opened_to_read_again(self, (X, y, sample_weight), options, layer, (groups, self.folds))
-            self.__dict__.pop("class_weight_", None)
-            self._n_threads = n_threads
-            how, rows = with_folds(ClassScan((), RowOptions()), rows, self.folds, groups, self.repeats, self.seed)
-            folding = how.folding
-            assert folding is not None
-            check_calibration(self.calibration, self.scheme, folding.n_folds)
-            steps = steps_of_folds(self, rows, options, folding)
-            of_folds = [with_step(self, step) for step in steps.outside]
+        rows = opened_to_read_again(self, given, options, layer, (groups, self.folds))
+        self.__dict__.pop("class_weight_", None)
+        self._n_threads = options.n_threads
+        how, rows = with_folds(ClassScan((), RowOptions()), rows, self.folds, groups, self.repeats, self.seed)
+        folding = how.folding
+        assert folding is not None
+        check_calibration(self.calibration, self.scheme, folding.n_folds)
+        steps = yield from steps_of_folds(self, rows, options, folding)
+        of_folds = [with_step(self, step) for step in steps.outside]
 
-            def scan_of(name: str, split: int | None, prepared: dict[str, Any]) -> ClassScan:
-                if split is None or not of_folds:
-                    return self._folded(listed, folding, options, prepared)
-                with of_columns_outside(split % folding.n_folds):
-                    return of_folds[split]._folded(listed, folding, options, prepared)
+        def scan_of(name: str, split: int | None, prepared: dict[str, Any]) -> ClassScan:
+            if split is None or not of_folds:
+                return self._folded(classes, folding, options, prepared)
+            with of_columns_outside(split % folding.n_folds):
+                return of_folds[split]._folded(classes, folding, options, prepared)
 
-            maps = self._maps(rows, options, folding)
-            mapped, rests, report = scan_maps(scan_of, maps, steps, rows, options)
-            families = [estimator._family() for estimator in of_folds]
-            kept = {name: whole(stats) if rests[name] else stats for name, stats in mapped.items()}
-            stats = next(iter(kept.values()))
-            self._check_against(stats)
-            self._check_whole(stats)
-            sampled = self._sampled(stats, report)
-            how = self._grid(), self._options(), n_threads, families
-            candidates = with_maps(mapped, rests, self._family(), *how)
-            scorer, once = as_scorer(self.scoring), replace(options, checkpoint=None)
-            train = self.return_train_score
-            judged, scoring_report, sample = judged_together(candidates, scorer, rows, once, train, sampled)
-            scores = scores_of(judged, scorer)
-            scores.warn_missing(self.reference if self.scoring == "roc_auc_reference" else None)
-            self._keep(stats, report)
-            self._mapped = kept if len(kept) > 1 else {}
-            self._scores, self.scoring_report_ = scores, scoring_report
-            self._choose()
-            self._finish()
-            self._warn_of_ends()
-            if sample is not None:
-                of_map = [*mapped].index(self.best_params_["map"]) if len(mapped) > 1 else 0
-                self._calibrate(sample, candidates[of_map])
-        return self
+        maps = yield from self._maps(rows, options, folding)
+        mapped, rests, report = yield from scan_maps(scan_of, maps, steps, rows, options)
+        families = [estimator._family() for estimator in of_folds]
+        kept = {name: whole(stats) if rests[name] else stats for name, stats in mapped.items()}
+        stats = next(iter(kept.values()))
+        self._check_against(stats)
+        self._check_whole(stats)
+        sampled = self._sampled(stats, report)
+        how = self._grid(), self._options(), options.n_threads, families
+        candidates = with_maps(mapped, rests, self._family(), *how)
+        scorer, once = as_scorer(self.scoring), replace(options, checkpoint=None)
+        judged, scoring_report, sample = yield from judged_together(
+            candidates, scorer, rows, once, self.return_train_score, sampled
+        )
+        scores = scores_of(judged, scorer)
+        scores.warn_missing(self.reference if self.scoring == "roc_auc_reference" else None)
+        self._keep(stats, report)
+        self._mapped = kept if len(kept) > 1 else {}
+        self._scores, self.scoring_report_ = scores, scoring_report
+        self._choose()
+        self._finish()
+        self._warn_of_ends()
+        if sample is not None:
+            of_map = [*mapped].index(self.best_params_["map"]) if len(mapped) > 1 else 0
+            self._calibrate(sample, candidates[of_map])
 
     def _folded(self, classes: Any, folding: Folding, options: RunOptions, prepared: dict[str, Any]) -> ClassScan:
         """The scan of rows with folds; `prepared` are further row options."""

@@ -35,7 +35,8 @@ from streamnb.encoding.learning import (
 from streamnb.encoding.opening import opened, opened_for
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.terms import TermColumns
-from streamnb.passes.contract import RunOptions
+from streamnb.passes.contract import Reading, RunOptions
+from streamnb.passes.run import run_reads
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import Mixed
 from streamnb.rows.keeping import Keeping
@@ -97,11 +98,9 @@ class StepRequest:
         """Whether learning takes a read of the rows."""
         return self.learns
 
-    def learned(self, rows: Source, options: RunOptions, names: Any) -> LearnedStep | None:
-        """The step, learned in one pass over the rows."""
-        return self.learned_by_fold(rows, options, names, None).whole
-
-    def learned_by_fold(self, rows: Source, options: RunOptions, names: Any, folding: Folding | None) -> StepsOfFolds:
+    def learned_by_fold(
+        self, rows: Source, options: RunOptions, names: Any, folding: Folding | None
+    ) -> Reading[StepsOfFolds]:
         """The steps of all rows and of the rows outside each fold, learned in one pass."""
         if self.coded is None or to_learn(self.transform) is not None:
             return learned_by_fold(self.transform, rows, options, self.who, folding)
@@ -147,12 +146,6 @@ class Preparation:
     label: str | None = None
     step: LearnedStep | None = None
     requested: str | None = None
-
-    def opened(self, X: Any, *beside: Any, labelled: Labelled = True, look: Any = None, names: Any = None) -> Source:
-        """Open rows to be scored, or to be added to the fit; `names` are those of the fitted columns."""
-        how = {"look": look, "layer": self.layer, "names": names, "label": self.label}
-        rows = opened_for(self.encoding, X, *beside, labelled=labelled, **how)
-        return prepared(self.step, rows)
 
     @property
     def has_units(self) -> bool:
@@ -251,25 +244,19 @@ def opened_to_read_again(
 
 def opened_to_fit(
     estimator: Any, given: Any, options: RunOptions | None = None, layer: str | None = None, beside: Iterable[Any] = ()
-) -> Source:
+) -> Reading[Source]:
     """Open the rows, learn their step, remember it, and apply it."""
-    rows, request, options = (
-        opened_as_given(estimator, given, layer, beside),
-        estimator._step_request(),
-        options or RunOptions(),
-    )
+    rows, options = opened_as_given(estimator, given, layer, beside), options or RunOptions()
     check_width(rows, ARRAYS_OF_SCAN, options)
-    step = None
-    if request.reads:
+    if estimator._step_request().reads:
         rows = options.kept(rows)
-        step = request.learned(rows, options, names_of(estimator))
-    remember_step(estimator, step)
-    return prepared(step, rows)
+    steps = yield from steps_of_folds(estimator, rows, options, None)
+    return prepared(steps.whole, rows)
 
 
-def steps_of_folds(estimator: Any, rows: Source, options: RunOptions, folding: Folding | None) -> StepsOfFolds:
+def steps_of_folds(estimator: Any, rows: Source, options: RunOptions, folding: Folding | None) -> Reading[StepsOfFolds]:
     """The steps of all rows and of the rows outside each fold; the step of all rows is remembered."""
-    steps = estimator._step_request().learned_by_fold(rows, options, names_of(estimator), folding)
+    steps = yield from estimator._step_request().learned_by_fold(rows, options, names_of(estimator), folding)
     remember_step(estimator, steps.whole)
     return steps
 
@@ -289,8 +276,14 @@ def with_step(estimator: Any, step: LearnedStep) -> Any:
 
 def opened_as_fitted(self: Any, X: Any, *beside: Any, labelled: bool = True) -> Source:
     """Open rows to be scored, or to be added to the fit, with their labels and weights."""
-    look, names = partial(check_features, self), names_of(self)
-    return self._preparation.opened(X, *beside, labelled=labelled, look=look, names=names)
+    return prepared(self._preparation.step, _opened_columns(self, X, *beside, labelled=labelled))
+
+
+def _opened_columns(estimator: Any, X: Any, *beside: Any, labelled: Labelled = True) -> Source:
+    """The same before the learned step."""
+    known, look = estimator._preparation, partial(check_features, estimator)
+    how = {"look": look, "layer": known.layer, "names": names_of(estimator), "label": known.label}
+    return opened_for(known.encoding, X, *beside, labelled=labelled, **how)
 
 
 def opened_to_add(estimator: Any, X: Any, y: Any, sample_weight: Any, options: RunOptions) -> Source:
@@ -298,12 +291,10 @@ def opened_to_add(estimator: Any, X: Any, y: Any, sample_weight: Any, options: R
     X, step = grown(estimator, X, options), estimator._preparation.step
     if not isinstance(step, CategoryColumns) or _is_numbered(estimator):
         return opened_as_fitted(estimator, X, y, sample_weight)
-    look = partial(check_features, estimator)
-    rows = replace(estimator._preparation, step=None).opened(X, y, sample_weight, look=look, names=names_of(estimator))
+    rows = _opened_columns(estimator, X, y, sample_weight)
     if not rows.read_once:
-        more = cast(
-            CategoryColumns, learned_levels(lambda _: step.columns, rows, options, type(estimator).__name__, None).whole
-        )
+        learning = learned_levels(lambda _: step.columns, rows, options, type(estimator).__name__, None)
+        more = cast(CategoryColumns, run_reads(learning).whole)
         row_checks.check_n_features(more.n_features, step.n_features, type(estimator).__name__)
         _use_categories(estimator, step.joined(more))
     return prepared(estimator._preparation.step, rows)
@@ -387,9 +378,9 @@ def _warn_of_step(estimator: Any, step: LearnedStep, stats: Any) -> None:
 
 def _has_fixed_columns(estimator: Any) -> bool:
     """Whether the columns of a table cannot change, as something was learned of them or parameters number them."""
-    family, by_column = vars(estimator).get("family"), vars(estimator).get("feature_weight")
-    numbered = by_column is not None or (isinstance(family, Mixed) and family.by_number)
-    return numbered or estimator._preparation.step is not None or estimator.stats_.has_fixed_columns
+    family = vars(estimator).get("family")
+    by_number = isinstance(family, Mixed) and family.by_number
+    return by_number or estimator._preparation.step is not None or _is_numbered(estimator)
 
 
 def use_encoding(estimator: Any, encoding: TableEncoding) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -14,14 +15,15 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence, row_checks
-from streamnb.core.arguments import PerRow, Rows
+from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.core.guesses import available_if
 from streamnb.encoding.opening import opened_for
-from streamnb.estimators import preparation, scan_fits
+from streamnb.estimators import incremental, preparation
 from streamnb.estimators.parameters import learned
-from streamnb.estimators.preparation import Preparation, StepRequest
+from streamnb.estimators.preparation import Preparation, StepRequest, fitting
 from streamnb.passes.answering import answer
-from streamnb.passes.contract import Report, RunOptions
+from streamnb.passes.contract import Reading, Report, RunOptions
+from streamnb.passes.run import run_reads
 from streamnb.problem.families import as_family
 from streamnb.rows.boundary import Domain
 from streamnb.rows.opening import with_labels
@@ -155,9 +157,44 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
     label_ = preparation.label
     layer_ = preparation.layer
     _opened = preparation.opened_as_fitted
-    _keep = scan_fits.keep
-    _now = scan_fits.now
-    fit = scan_fits.fit
+    _keep = incremental.IncrementalClassifier._keep
+    _now = incremental.IncrementalClassifier._now
+
+    def fit(
+        self,
+        X: Rows,
+        y: PerRow = None,
+        sample_weight: PerRow = None,
+        *,
+        classes: Any = None,
+        moments: Iterable[str] | None = (),
+        progress: bool | None = None,
+        n_threads: int | None = None,
+        memory_limit: Bytes = None,
+        client: Any = None,
+        checkpoint: Any = None,
+        layer: str | None = None,
+        keep: str = "auto",
+        batch: None = None,
+    ) -> Self:
+        """Rank the features in one scan; a search may read a sample of the rows, or score them, after it.
+
+        Parameters
+        ----------
+        X, y, sample_weight, classes, moments, progress, n_threads, memory_limit, client, checkpoint, layer, keep
+            As for `LinearNB.fit`.
+        batch : None
+            The sums of batches are not kept.
+
+        Raises
+        ------
+        ValueError, TypeError, DataError, MemoryError
+            As for `LinearNB.fit`; or X can be read only once, and the search reads it again.
+        """
+        with fitting(self, progress, n_threads, memory_limit, client, keep, checkpoint) as options:
+            run_reads(incremental.reads_to_fit(self, (X, y, sample_weight), options, classes, layer, moments, batch))
+            self._now("_ranked")  # now, so that later changes of parameters wait for the next fit
+        return self
 
     def _task(self, classes: np.ndarray | None) -> ClassScan:
         criterion, search = self._criterion(), self._search()
@@ -177,19 +214,21 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
         options: RunOptions,
         moments: tuple[str, ...] = (),
         batch: None = None,
-    ) -> tuple[Any, Report]:
-        search = self._search()
-        if search is None:
-            return scan_fits.scan(self, rows, classes, first, options, moments)
-        rows = options.kept(rows)
-        rows.check_read_again(f"{type(self).__name__}(by={search.name!r})")
-        task = replace(self._task(classes).with_moments(moments), memory_limit=options.memory_limit)
-        if search.n_folds is not None:
-            task, rows = with_folds(task, rows, search.n_folds, None, 1, getattr(search, "seed", 0))
-        stats, report = run_scan(task, rows, options)
-        scan_fits.check_labels(self, stats)
-        with_weight(stats)
-        self._beside = search.read(stats, self._criterion(), rows, replace(options, checkpoint=None))
+    ) -> Reading[tuple[Any, Report]]:
+        search, task = self._search(), replace(self._task(classes), memory_limit=options.memory_limit)
+        task = task.with_moments(moments if first else self.stats_.moments)
+        if search is not None:
+            rows = options.kept(rows)
+            rows.check_read_again(f"{type(self).__name__}(by={search.name!r})")
+            if search.n_folds is not None:
+                task, rows = with_folds(task, rows, search.n_folds, None, 1, getattr(search, "seed", 0))
+        stats, report = yield from run_scan(task, rows, options)
+        if not first:
+            row_checks.check_n_features(stats.n_features, self.stats_.n_features, type(self).__name__)
+        incremental.check_labels(self, stats)
+        if search is not None:
+            with_weight(stats)
+            self._beside = search.read(stats, self._criterion(), rows, replace(options, checkpoint=None))
         return stats, report
 
     def _check_params(self) -> None:
@@ -208,9 +247,6 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
                 f"no feature varies by presence, which by={self.by!r} goes by: each is {seen} in all rows, or in none, "
                 "so that all score alike; of numbers give values='bins'"
             )
-
-    def _finish(self) -> None:
-        self._now("_ranked")
 
     def _options(self) -> dict[str, Any]:
         names = "values", "presence", "family", "scheme", "reference", "smoothing"
@@ -276,10 +312,18 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
 
     @available_if(_adds_up)
     def partial_fit(
-        self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None, **options: Any
+        self,
+        X: Any,
+        y: Any = None,
+        classes: Any = None,
+        sample_weight: Any = None,
+        *,
+        decay: float = 1.0,
+        **options: Any,
     ) -> Self:
         """Add rows to those fitted before, as `LinearNB.partial_fit` does; not available for a search."""
-        return scan_fits.partial_fit(self, X, y, classes, sample_weight, **options)
+        incremental.add_rows(self, (X, y, sample_weight), classes, decay, RunOptions(**options))
+        return self
 
     def fit_transform(self, X: Rows, y: PerRow = None, **options: Any) -> Any:
         """Fit, then reduce X to the selected features; arguments as for `fit`."""
@@ -320,11 +364,11 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
         persistence.save(path, self)
 
     def _to_state(self) -> dict[str, Any]:
-        return {**scan_fits.to_state(self), "ranked": self._now("_ranked")}
+        return {**incremental.state_of(self), "ranked": self._now("_ranked")}
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
-        self = scan_fits.from_state(cls, state)
+        self = incremental.from_state(cls, state)
         ranked = state["ranked"]
         if not isinstance(ranked, FeatureRanking) or len(ranked.scores) != self.n_features_in_:
             raise ValueError(f"the ranking should be of {self.n_features_in_} features")

@@ -26,6 +26,7 @@ from streamnb.models.linear import LinearModel
 from streamnb.models.on_demand import UnheldModel
 from streamnb.models.stacked import MarginColumns, Margins, MarginsOutOfFold, n_margins
 from streamnb.passes.contract import Report, RunOptions
+from streamnb.passes.run import run_reads
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.rows.source import PreparedSource, Source
@@ -132,14 +133,16 @@ class StackedNB(Classifier):
         """
         with fitting(self, progress, n_threads, memory_limit, client, keep) as options:
             self._check_params()
-            rows = options.kept(opened_to_fit(self, (X, y, sample_weight), options, layer, (groups, self.folds)))
+            given = X, y, sample_weight
+            rows = options.kept(run_reads(opened_to_fit(self, given, options, layer, (groups, self.folds))))
             rows.check_read_again(type(self).__name__)
             members = [self._member(family) for family in self.families]
             scans = [scan_for(member, rows) for member in members]
             share = memory.allowed(options.memory_limit) // len(scans)
             first, folded = with_folds(scans[0], rows, self.folds, groups, 1, self.seed)
             how = {"folding": first.folding, "memory_limit": share}
-            stats, report = run_scans([Pass(replace(scan, **how)) for scan in scans], folded, options)
+            passes = [Pass(replace(scan, **how)) for scan in scans]
+            stats, report = run_reads(run_scans(passes, folded, options))
             out_of_fold = self._out_of_fold(stats, rows, groups, options)
             has_weight = [part.total_weight > 0.0 for part in stats[0].folds]  # in a search, one fold has no weight
             self._margins = MarginColumns.of(list(compress(out_of_fold.of_folds, has_weight)))

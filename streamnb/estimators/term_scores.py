@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments
-from streamnb.core.arguments import Rows
-from streamnb.explaining.terms import contributions_of_terms, names_of_terms, term_of, term_table
+from streamnb.explaining.terms import names_of_terms, term_of
 from streamnb.models.additive import cells_of
 
 
@@ -58,72 +57,3 @@ class TermScores(MutableMapping[Any, np.ndarray]):
             return term_of(columns, tables.features, name)
         except ValueError as error:
             raise KeyError(str(error)) from None  # so that `in` and `get` work
-
-
-def term(self: Any, *features: Any) -> Any:
-    """A term as a table.
-
-    Parameters
-    ----------
-    features : str or int
-        A name from `terms_`: of a feature, or of a pair, whose two names may also be given one after the other.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row for each step: "lower" and "upper", the ends of a bin of a number (NaN for missing values), or "level"
-        (None for missing values, "rare" for rare ones); of a pair, of both features, with the names before them. There
-        the less frequent levels of a feature are together as "others". Then "score" (with more than two classes one
-        column for each, such as "score A"), "std", the standard deviation over the models without each fold, and
-        "count", the weight of the training rows.
-
-    Raises
-    ------
-    ValueError
-        There is no such term.
-
-    Examples
-    --------
-    >>> import numpy as np, streamnb as snb
-    >>> x = np.repeat([[1.0], [2.0]], 50, axis=0)
-    >>> model = snb.AdditiveClassifier().fit(x, ["a"] * 40 + ["b"] * 50 + ["a"] * 10)
-    >>> model.term("x0")[["lower", "upper", "count"]].values.tolist()
-    [[-inf, 1.5, 50.0], [1.5, inf, 50.0]]
-    """
-    encoding, columns, model, tables = self._of_terms()
-    name = features[0] if len(features) == 1 else features
-    return term_table(encoding, columns, model, tables, term_of(columns, tables.features, name))
-
-
-def contributions(self: Any, X: Rows, *, out: Any = None) -> Any:
-    """What each term adds to the score of each row.
-
-    Parameters
-    ----------
-    X : (n_rows, n_features)
-        Rows in any form that `predict` takes.
-    out : array-like, optional
-        Anything that takes slices of rows, such as a Zarr array: the result is written to it block by block.
-
-    Returns
-    -------
-    (n_rows, n_terms) or (n_rows, n_terms, K)
-        In the order of `terms_`; with more than two classes for each of them. With `intercept_` they add up to
-        `decision_function`. The result is of the kind of X: NumPy, or lazy Dask for Dask.
-
-    Raises
-    ------
-    ValueError
-        Isotonic calibration has changed the scores, which are no sums of terms then.
-
-    Examples
-    --------
-    >>> import numpy as np, streamnb as snb
-    >>> x = np.random.default_rng(0).uniform(-1, 1, (500, 2))
-    >>> model = snb.AdditiveClassifier(1).fit(x, x[:, 0] > x[:, 1])
-    >>> added = model.contributions(x)
-    >>> added.shape, np.allclose(model.intercept_ + added.sum(axis=1), model.decision_function(x))
-    ((500, 3), True)
-    """
-    _, columns, model, tables = self._of_terms()
-    return contributions_of_terms(columns, model, tables, self._ready(X)[1], out)

@@ -34,13 +34,15 @@ from streamnb.estimators.preparation import (
 from streamnb.models.calibrating import AUTO, METHODS
 from streamnb.models.linear import LinearModel
 from streamnb.passes.checkpoint import checkpoint_folder
-from streamnb.passes.contract import Report, RunOptions
+from streamnb.passes.contract import Reading, Report, RunOptions
+from streamnb.passes.run import run_reads
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding
 from streamnb.selection.fold_models import fit_at_point
 from streamnb.selection.folded_scan import ScannedRows, scan_to_train
 from streamnb.selection.out_of_fold import LEAST_FOLDS, check_enough_classes
+from streamnb.selection.penalty_search import ModelGroups
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.totals import deviations
 from streamnb.training.learner import FittedModel, Learner
@@ -159,54 +161,45 @@ class TrainedClassifier(Classifier):
             All reads were used before the gradient was small enough; the model is the last one. Or rows could not be
             kept, for example because a disk is full, and were read from X again.
         """
-        with fitting(self, progress, n_threads, memory_limit, client, keep) as options:
-            rows = opened_to_read_again(self, (X, y, sample_weight), options, layer)
-            learner, point = self._learner(), self._grid()[0]
-            folding = as_folding(None if learner.calibration is None else LEAST_FOLDS)
-            scanned = self._scanned(learner, rows, (y, sample_weight), folding, options, checkpoint)
-            check_enough_classes(learner.calibration, scanned.stats)
-            fitted = fit_at_point(scanned, point, learner.max_passes)
-            self._keep(replace(fitted, report=scanned.report + fitted.report), scanned.stats)
-            if fitted.warning:
-                messages.warn(fitted.warning)
+        with fitting(self, progress, n_threads, memory_limit, client, keep, checkpoint) as options:
+            run_reads(self._fit((X, y, sample_weight), options, layer))
         return self
 
+    def _fit(self, given: Any, options: RunOptions, layer: str | None = None) -> Reading[None]:
+        """Scan the rows, train, and calibrate if asked to."""
+        rows = opened_to_read_again(self, given, options, layer)
+        learner, point = self._learner(), self._grid()[0]
+        folding = as_folding(None if learner.calibration is None else LEAST_FOLDS)
+        scanned = yield from self._scanned(learner, rows, given[1], folding, options)
+        check_enough_classes(learner.calibration, scanned.stats)
+        fitted = yield from fit_at_point(scanned, point, learner.max_passes)
+        self._keep(replace(fitted, report=scanned.report + fitted.report), scanned.stats)
+        if fitted.warning:
+            messages.warn(fitted.warning)
+
     def _scanned(
-        self,
-        learner: Learner,
-        rows: Source,
-        beside: Any,
-        folding: Folding | None,
-        options: RunOptions,
-        checkpoint: Any,
-    ) -> ScannedRows:
+        self, learner: Learner, rows: Source, y: Any, folding: Folding | None, options: RunOptions
+    ) -> Reading[ScannedRows]:
         """The scan from which all models start, after the preparation has been learned."""
-        learner.method.check_given(beside[0], rows.n_features, options.memory_limit)
-        steps = steps_of_folds(self, rows, options, folding)
-        options = replace(options, checkpoint=checkpoint_folder(checkpoint))
+        learner.method.check_given(y, rows.n_features, options.memory_limit)
+        steps = yield from steps_of_folds(self, rows, options, folding)
+        options = replace(options, checkpoint=checkpoint_folder(options.checkpoint))
         row_options = RowOptions(of_values(self._step_request().transform), learner.normalize)
-        return scan_to_train(learner, row_options, steps, rows, folding, options)
+        return (yield from scan_to_train(learner, row_options, steps, rows, folding, options))
 
-    def _plan_scan(self) -> tuple[tuple[str, ...], Any, tuple[str, ...]]:
-        """For `snb.plan`: the moments and folds of the scan, and the moments that are summed over all classes."""
+    def _plan_scan(self, n_features: int | None, encoded: bool) -> tuple[Any, ...]:
+        """For `snb.plan`: the moments, folds and pooled moments of the scan, and the number of its columns."""
         learner = self._learner()
-        return learner.moments, None if learner.calibration is None else LEAST_FOLDS, learner.pooled
-
-    def _plan_columns(self, n_features: int, encoded: bool) -> int:
-        """For `snb.plan`: the number of columns that are made of those of the rows."""
-        return n_features
+        folds = vars(self).get("folds", None if learner.calibration is None else LEAST_FOLDS)
+        return learner.moments, folds, learner.pooled, n_features
 
     def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
         """For `snb.plan`: the memory of models with n_rows rows of weights, and the largest number of reads."""
         learner = self._learner()
         n_models = 1 if learner.calibration is None else LEAST_FOLDS
         n_rows = max(n_rows, learner.method.n_columns(n_rows))
-        return {
-            "n_models": n_models,  # trained at a time
-            "model_bytes": n_models * 8 * learner.method.n_arrays * (n_features + 1) * n_rows,
-            "n_groups": 1,
-            "most_reads": learner.n_scans + learner.most_reads + learner.reads_to_calibrate,
-        }
+        at_once = ModelGroups(n_models, 8 * learner.method.n_arrays * (n_features + 1) * n_rows, n_models)
+        return at_once.planned(learner.n_scans + learner.most_reads + learner.reads_to_calibrate)
 
     def _step_request(self) -> StepRequest:
         return StepRequest(type(self).__name__, vars(self)["transform"])

@@ -16,7 +16,8 @@ from streamnb.estimators.parameters import one_of
 from streamnb.estimators.preparation import fitting, opened_to_read_again
 from streamnb.estimators.trained import POINT, TrainedClassifier
 from streamnb.evaluation.scorers import as_scorer
-from streamnb.passes.contract import Report, RunOptions
+from streamnb.passes.contract import Reading, Report, RunOptions
+from streamnb.passes.run import run_reads
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, with_folds
@@ -127,22 +128,26 @@ class TrainedClassifierCV(TrainedClassifier):
             A fold lacks a class; models train in groups; a penalty is clearly best at the end of those tried; or the
             score still rose with the last of `max_passes` reads.
         """
-        with fitting(self, progress, n_threads, memory_limit, client, keep) as options:
-            scanned = self._scanned_to_choose((X, y, sample_weight), groups, options, checkpoint, layer)
-            models, report = judged_models(scanned, as_scorer(self.scoring))
-            self._rank(scanned, models)
-            self._fit_best(scanned, models, scanned.report + report, self.rule == "best")
+        with fitting(self, progress, n_threads, memory_limit, client, keep, checkpoint) as options:
+            run_reads(self._fit((X, y, sample_weight), options, layer, groups))
         return self
 
+    def _fit(self, given: Any, options: RunOptions, layer: str | None = None, groups: Any = None) -> Reading[None]:
+        """Judge all points on folds, and fit the best one to all rows."""
+        scanned = yield from self._scanned_to_choose(given, groups, options, layer)
+        models, report = yield from judged_models(scanned, as_scorer(self.scoring))
+        self._rank(scanned, models)
+        yield from self._fit_best(scanned, models, scanned.report + report, self.rule == "best")
+
     def _scanned_to_choose(
-        self, given: Any, groups: Any, options: RunOptions, checkpoint: Any, layer: str | None
-    ) -> ScannedRows:
+        self, given: Any, groups: Any, options: RunOptions, layer: str | None = None
+    ) -> Reading[ScannedRows]:
         """The scan of rows with folds from which all models start."""
         self._check_params()
         rows = opened_to_read_again(self, given, options, layer, (groups, self.folds))
         learner = replace(self._learner(), sampled=False)  # models of folds share reads: computing takes longer
         scan, rows = with_folds(ClassScan((), RowOptions()), rows, self.folds, groups, 1, self.seed)
-        scanned = self._scanned(learner, rows, given[1:], scan.folding, options, checkpoint)
+        scanned = yield from self._scanned(learner, rows, given[1], scan.folding, options)
         grid = self._grid(learner.method.n_rows(scanned.stats))
         learner = replace(learner, method=learner.method.of_grid(len(grid), scanned.stats))
         scanned = replace(scanned, learner=learner, grid=grid)
@@ -161,13 +166,13 @@ class TrainedClassifierCV(TrainedClassifier):
 
     def _fit_best(
         self, scanned: ScannedRows, models: Sequence[FoldModel], report: Report, further: bool, own: bool = True
-    ) -> None:
+    ) -> Reading[None]:
         """Fit the model of all rows at the chosen point, after reads with this report; see `fit_chosen`."""
         self._scores.warn_missing()
         names = {name: name for name in POINT if name in self.best_params_}
         limits = {"n_components": (1, scanned.learner.method.n_rows(scanned.stats))}
         warn_of_ends(self._scores.grid, self._scores.scores, self._point, names, limits)
-        fitted = fit_chosen(scanned, models, self.best_params_, further, own)
+        fitted = yield from fit_chosen(scanned, models, self.best_params_, further, own)
         history = {}
         if "held_out_score" in self._history:
             n_reads, known = len(fitted.history["seconds"]), scores_by_read(self._scores, self._point)
@@ -184,10 +189,6 @@ class TrainedClassifierCV(TrainedClassifier):
                 "usable, more reads may make it better"
             )
 
-    def _plan_scan(self) -> tuple[tuple[str, ...], Any, tuple[str, ...]]:
-        learner = self._learner()
-        return learner.moments, self.folds, learner.pooled
-
     def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
         learner = self._learner()
         n_rows, n_pooled = max(n_rows, learner.method.n_columns(n_rows)), len(learner.pooled)
@@ -196,12 +197,7 @@ class TrainedClassifierCV(TrainedClassifier):
         n_models, options = len(self._grid(n_rows)) * n_folds, RunOptions(memory_limit=limit)
         groups = ModelGroups.of(learner.method, n_models, n_features, n_rows, options, beside=beside)
         judging = learner.n_scans + groups.n_groups * (learner.most_reads + learner.method.scoring_reads)
-        return {
-            "n_models": groups.n_models,
-            "model_bytes": groups.n_models * groups.model_bytes,
-            "n_groups": groups.n_groups,
-            "most_reads": judging + learner.most_reads + learner.reads_to_calibrate,
-        }
+        return groups.planned(judging + learner.most_reads + learner.reads_to_calibrate)
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -243,7 +239,7 @@ def reads_at_most(estimator: TrainedClassifierCV, max_passes: int) -> tuple[int,
 
 def scanned_to_choose(estimator: TrainedClassifierCV, rows: Source, groups: Any, options: RunOptions) -> ScannedRows:
     """The scan of rows with folds, after which models are judged on some of them, or all."""
-    return estimator._scanned_to_choose((rows, None, None), groups, options, None, None)
+    return run_reads(estimator._scanned_to_choose((rows, None, None), groups, options))
 
 
 def choose_best(
@@ -266,7 +262,7 @@ def fit_best(
 
     It may go `further` than the models without each fold, whose reads end where their scores no longer rise.
     """
-    estimator._fit_best(scanned, models, report, further and estimator.rule == "best", own)
+    run_reads(estimator._fit_best(scanned, models, report, further and estimator.rule == "best", own))
 
 
 def judged_reads(estimator: TrainedClassifierCV, class_: Any = None) -> tuple[GridScores, int]:

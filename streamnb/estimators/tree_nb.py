@@ -13,7 +13,7 @@ from streamnb.core import arguments, messages, persistence
 from streamnb.core.frames import pandas_for
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.category_columns import CategoryColumns
-from streamnb.encoding.learning import ChosenColumns, LearnsBins, prepared
+from streamnb.encoding.learning import ChosenColumns, LearnsBins, StepsOfFolds, prepared
 from streamnb.estimators import incremental
 from streamnb.estimators.classifier import decision_function
 from streamnb.estimators.incremental import IncrementalClassifier
@@ -29,11 +29,12 @@ from streamnb.estimators.parameters import (
 )
 from streamnb.estimators.preparation import StepRequest, check_step
 from streamnb.models.tree import TreeColumns, TreeModel
-from streamnb.passes.contract import RunOptions
+from streamnb.passes.contract import Reading, RunOptions
 from streamnb.problem.multinomial import Categorical
 from streamnb.problem.penalties import Penalty, as_penalty
 from streamnb.rows.preparing import LearnedStep, RowOptions
 from streamnb.rows.source import Source
+from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan, run_scan
 from streamnb.solving import trees
 from streamnb.solving.trees import EVIDENCE, TreeCounts, pull_of, tree_model
@@ -53,17 +54,19 @@ class TreeRequest(StepRequest):
     def reads(self) -> bool:
         return self.learns or self.max_features is not None
 
-    def learned(self, rows: Source, options: RunOptions, names: Any) -> LearnedStep | None:
-        step = super().learned(rows, options, names)
+    def learned_by_fold(
+        self, rows: Source, options: RunOptions, names: Any, folding: Folding | None
+    ) -> Reading[StepsOfFolds]:
+        steps = yield from super().learned_by_fold(rows, options, names, folding)
         if self.max_features is None or (rows.n_features is not None and rows.n_features <= self.max_features):
-            return step
+            return steps
         rows.check_read_again(f"{self.who}(max_features={self.max_features})")
-        seen = prepared(step, rows)
-        stats, _ = run_scan(ClassScan(("above",), self.options), seen, replace(options, checkpoint=None))
+        seen, step = prepared(steps.whole, rows), steps.whole
+        stats, _ = yield from run_scan(ClassScan(("above",), self.options), seen, replace(options, checkpoint=None))
         firsts = _firsts(step, stats.n_features)
         best = np.argsort(-trees.symmetrical_uncertainty(stats, firsts), kind="stable")[: self.max_features]
         assert isinstance(step, BinEdges | CategoryColumns | None)
-        return ChosenColumns.of(step, len(firsts) - 1, np.sort(best))
+        return StepsOfFolds(ChosenColumns.of(step, len(firsts) - 1, np.sort(best)))
 
     def description(self, names: Any, n_features: int) -> str | None:
         inner = super().description(names, n_features)
@@ -202,9 +205,9 @@ class TreeNB(IncrementalClassifier):
     def _task(self, classes: np.ndarray | None) -> ClassScan:
         return ClassScan(("gram_above",), self._row_options(), classes)
 
-    def _scan(self, *given: Any) -> Any:
+    def _scan(self, *given: Any) -> Reading[Any]:
         try:
-            return super()._scan(*given)
+            return (yield from super()._scan(*given))
         except MemoryError as error:
             raise MemoryError(
                 f"{str(error).partition('; ')[0]}; take max_features=, which keeps the best features by symmetrical "

@@ -1,25 +1,23 @@
-"""Drives fits: generators that yield the passes of a read and receive their totals."""
+"""Fits: generators that yield the passes of a read and receive their totals."""
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, islice
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from streamnb.fits.passes import JointRead, Pass
-from streamnb.passes.contract import PassTask, Report, RunOptions
-from streamnb.passes.run import run
+from streamnb.passes.contract import PassTask, Reading, ReadRequest, Report, RunOptions, T
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 
-T = TypeVar("T")
 Fit = Generator[
     Sequence[Pass], Sequence[Any], T
 ]  # yields the passes of a read, receives their totals, returns a result
 
 
-def run_fit(
+def reads_of(
     fit: Fit[T],
     rows: Source,
     options: RunOptions,
@@ -27,10 +25,10 @@ def run_fit(
     name: str = "read",
     title: Callable[[int, Sequence[Pass]], str] | None = None,
     check: Callable[[int, np.ndarray], None] | None = None,
-) -> tuple[T, Report]:
-    """Run a fit: read the rows for the passes that it asks for, until it returns.
+) -> Reading[tuple[T, Report]]:
+    """The reads that answer the passes of a fit, until it returns.
 
-    A fit that asks for no pass goes on without a read.
+    A fit that asks for no pass goes on without a read. One that is run alone may also ask for a `ReadRequest`.
 
     Parameters
     ----------
@@ -60,12 +58,17 @@ def run_fit(
             passes = fit.send(totals)
         except StopIteration as end:
             return end.value, report
+        if isinstance(passes, ReadRequest):
+            totals, more = yield passes
+            totals, report = (totals, more), report + more
+            continue
         totals = []
         if not passes:
             continue
         number += 1
         of_read = "read" if title is None else title(number, passes)
-        totals, n_rows, more = answered(passes, rows, options.of_pass(f"{name}-{number:03}"), folding, of_read)
+        of_pass = options.of_pass(f"{name}-{number:03}")
+        totals, n_rows, more = yield from answered(passes, rows, of_pass, folding, of_read)
         if check is not None:
             check(number, n_rows)
         report += more
@@ -73,7 +76,7 @@ def run_fit(
 
 def answered(
     passes: Sequence[Pass], rows: Source, options: RunOptions, folding: Folding | None = None, title: str = "read"
-) -> tuple[list[Any], np.ndarray, Report]:
+) -> Reading[tuple[list[Any], np.ndarray, Report]]:
     """The totals of passes, from one read of the rows, its number of rows, by split if there are any, and its report.
 
     Passes of one object share its sums. Where they name folds, the sums of each fold are kept, unless their tasks can
@@ -82,7 +85,7 @@ def answered(
     first, *others = passes
     whole = folding is None and not others and first.fold is None
     if whole and isinstance(first.statistic, PassTask):
-        total, report = run(first.statistic, rows, options)
+        total, report = yield ReadRequest(first.statistic, rows, options)
         return [total], np.array([report.rows]), report
     for each in passes:
         if each.fold is not None and folding is None:
@@ -93,7 +96,7 @@ def answered(
     kind, *more = read.groups
     if isinstance(kind, type) and not more:
         (read,) = read.tasks
-    total, report = run(read, rows, options)
+    total, report = yield ReadRequest(read, rows, options)
     return read.answers(total, report), total.rows, report
 
 

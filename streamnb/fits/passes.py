@@ -80,8 +80,7 @@ class StatisticTask(PassTask):
         return self.statistic.begun()
 
     def add(self, partial: Statistic, block: Block) -> None:
-        y = None if block.y is None else row_checks.check_y(block.y, block.first_row)
-        partial.add(replace(block, X=checked(block)[0].to_matrix(), y=y))
+        partial.add(as_matrix(block))
 
     def ended(self, total: Statistic, report: Report) -> Statistic:
         row_checks.check_min_size(report.rows, 1)
@@ -89,6 +88,12 @@ class StatisticTask(PassTask):
 
     def about(self) -> dict[str, str]:
         return {"the task": self.name, **{name: shown(value) for name, value in vars(self.statistic).items()}}
+
+
+def as_matrix(block: Block) -> Block:
+    """A block as users' tasks take it: a NumPy or CSR array, and labels, all checked."""
+    y = None if block.y is None else row_checks.check_y(block.y, block.first_row)
+    return replace(block, X=checked(block)[0].to_matrix(), y=y)
 
 
 def as_task(statistic: Any) -> PassTask:

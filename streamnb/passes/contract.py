@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from tqdm.auto import tqdm
 
@@ -84,23 +84,6 @@ class Report(persistence.Parameters):
         return frames.table("One scan", rows)
 
 
-class Total(Protocol):
-    """The result of a pass: an immutable value that adds up in any order and grouping."""
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of memory."""
-
-    def __add__(self, other: Self, /) -> Self:
-        """The total of the rows of both."""
-
-    def arrays(self) -> Mapping[str, Any]:
-        """All parts by name, as a file keeps them and `PassTask.total` takes them.
-
-        Arrays, numbers, strings, objects that are saved by themselves, and lists and dicts of these.
-        """
-
-
 class Partial(Protocol):
     """The partial result of one thread, or of one task of a cluster: the only part of a pass that changes."""
 
@@ -109,7 +92,12 @@ class Partial(Protocol):
         """Bytes of memory now."""
 
     def finish(self) -> Any:
-        """The total of the blocks that were added; the partial result is not used afterwards."""
+        """The total of the blocks that were added; the partial result is not used afterwards.
+
+        A total never changes. It adds up (+) in any order and grouping, tells its `nbytes`, and its `arrays()`: all
+        parts by name, as a file keeps them and `PassTask.total` takes them. These are arrays, numbers, strings, objects
+        that are saved by themselves, and lists and dicts of these.
+        """
 
 
 class Wants(NamedTuple):
@@ -289,6 +277,18 @@ class RunOptions:
     def threads(self) -> int:
         """Number of threads in this process."""
         return check_n_threads(self.n_threads)
+
+
+class ReadRequest(NamedTuple):
+    """One read of rows that a fit asks for: the arguments of `run`."""
+
+    task: PassTask
+    rows: Source
+    options: RunOptions
+
+
+T = TypeVar("T")
+Reading = Generator[ReadRequest, tuple[Any, Report], T]  # a fit, which receives the total and report of each read
 
 
 def client_for(client: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 
 from streamnb.passes import stopping
 from streamnb.passes.checkpoint import Checkpoint, Range
-from streamnb.passes.contract import PassTask, Report, RunOptions, client_for
+from streamnb.passes.contract import PassTask, Reading, Report, RunOptions, T, client_for
 from streamnb.passes.contract import bar as bar_of
 from streamnb.passes.dask_blocks import on_dask_blocks
 from streamnb.passes.dask_workers import check_task_sendable, on_workers, reachable
@@ -175,6 +175,21 @@ def run(task: PassTask, rows: Source, options: RunOptions) -> tuple[Any, Report]
     made = run_here if rows.sites is None else rows.sites
     total, report = made(task, rows, options)
     return task.ended(total, report), report
+
+
+def run_reads(fit: Reading[T]) -> T:
+    """Do the reads that a fit asks for, one after the other, and return its result."""
+    try:
+        asked = next(fit)
+        while True:
+            try:
+                found = run(*asked)
+            except BaseException as error:  # the fit may say more about it
+                asked = fit.throw(error)
+            else:
+                asked = fit.send(found)
+    except StopIteration as end:
+        return end.value
 
 
 def run_here(task: PassTask, rows: Source, options: RunOptions) -> tuple[Any, Report]:

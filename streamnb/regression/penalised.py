@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, persistence
-from streamnb.passes.contract import RunOptions
+from streamnb.passes.contract import Reading, RunOptions
 from streamnb.regression import paths
 from streamnb.regression.inference import evidence, most_evident, summary_of
 from streamnb.regression.regressor import LinearRegressor
@@ -108,9 +108,9 @@ class Ridge(LinearRegressor):
                 )
         return True
 
-    def _fit_wide(self, rows: Source, options: RunOptions) -> None:
+    def _fit_wide(self, rows: Source, options: RunOptions) -> Reading[None]:
         self.alpha_ = float(self.alpha)
-        coefficients, intercepts, trained, self.report_ = fit_wide(
+        coefficients, intercepts, trained, self.report_ = yield from fit_wide(
             rows, self.alpha_, self.standardize, self.tol, self.max_passes, options
         )
         self._set_weights(coefficients, intercepts)

@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.linear_model import LinearRegression
 from sklearn.utils.validation import check_is_fitted
 
-from streamnb.core import arguments, guesses, messages, row_checks
+from streamnb.core import arguments, guesses, messages, persistence, row_checks
 from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.core.row_checks import hint_at_classes
 from streamnb.encoding.opening import opened
-from streamnb.estimators import preparation, scan_fits
-from streamnb.estimators.preparation import Preparation
+from streamnb.estimators import preparation
+from streamnb.estimators.classifier import checked_meta
+from streamnb.estimators.incremental import check_forgotten_weight, checked_decay
+from streamnb.estimators.preparation import Preparation, StepRequest
+from streamnb.export.writing import RegressionWeights, linear_regression_of, write
 from streamnb.models.linear import linear_scores
 from streamnb.passes.answering import answer
 from streamnb.passes.checkpoint import checkpoint_folder
-from streamnb.passes.contract import Report, RunOptions
-from streamnb.passes.run import run
-from streamnb.regression import saving
+from streamnb.passes.contract import Reading, ReadRequest, Report, RunOptions
+from streamnb.passes.run import run, run_reads
 from streamnb.regression.errors import RegressionEvaluation, ResidualScan
 from streamnb.regression.inference import explain
 from streamnb.regression.systems import System
 from streamnb.regression.target_sums import TargetScan, TargetSums, check_none_beside
-from streamnb.rows.keeping import Keeping
 from streamnb.rows.labels import TARGETS
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, check_n_folds
 from streamnb.scanning.class_scan import with_folds
 
+_WIDE = "n_features_in_", "coef_", "intercept_", "alpha_", "n_passes_", "converged_"  # of models without sums
+_FITTED = "stats_", "report_", "decay_", *_WIDE, *preparation.OF_ROWS
 FEW_PRODUCTS = 10**8  # that are summed exactly in less than a second
 SLOW = 8192  # columns whose products take minutes
 
@@ -77,8 +81,9 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         """Whether rows are fitted by several reads, as their products of columns are too many."""
         return False
 
-    def _fit_wide(self, rows: Source, options: RunOptions) -> None:
+    def _fit_wide(self, rows: Source, options: RunOptions) -> Reading[None]:
         """Fit such rows."""
+        raise NotImplementedError
 
     # ---- fitting -----------------------------------------------------------------------------------------------------
 
@@ -125,8 +130,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         MemoryError
             The sums, of 8 bytes for each pair of columns, and as many for each fold, would exceed `memory_limit`.
         """
-        with preparation.all_or_nothing(self), Keeping(keep, memory_limit) as keeping:
-            options = RunOptions(progress, n_threads, memory_limit, client, checkpoint, keeping)
+        with preparation.fitting(self, progress, n_threads, memory_limit, client, keep, checkpoint) as options:
             self._n_threads = options.threads
             for name in [name for name in vars(self) if name.endswith("_") and name != "meta_"]:
                 delattr(self, name)  # what an earlier fit learned
@@ -136,19 +140,24 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
                 self._preparation = Preparation()
                 self._keep(X, Report())
             else:
-                self._check_params()
-                hint_at_classes(y)
-                look, beside = self._remember_names, (groups, self._folds())
-                rows = opened(X, y, sample_weight, labelled=TARGETS, look=look, layer=layer, beside=beside)
-                self._preparation = Preparation(rows.encoding, layer, rows.label)
-                if self._is_wide(rows):
-                    check_none_beside(rows, groups=groups)
-                    self._used = self.get_params(deep=False)
-                    self._fit_wide(rows, replace(options, checkpoint=checkpoint_folder(checkpoint)))
-                    return self
-                self._keep(*self._scanned(rows, groups, options))
-            self._finish()
+                run_reads(self._fit((X, y, sample_weight), options, layer, groups))
+            if hasattr(self, "stats_"):
+                self._finish()
         return self
+
+    def _fit(self, given: Any, options: RunOptions, layer: str | None = None, groups: Any = None) -> Reading[None]:
+        """Sum rows, or train weights where there are too many columns for that."""
+        self._check_params()
+        hint_at_classes(given[1])
+        look, beside = partial(preparation.remember_names, self), (groups, self._folds())
+        rows = opened(*given, labelled=TARGETS, look=look, layer=layer, beside=beside)
+        self._preparation = Preparation(rows.encoding, layer, rows.label)
+        if self._is_wide(rows):
+            check_none_beside(rows, groups=groups)
+            self._used = self.get_params(deep=False)
+            yield from self._fit_wide(rows, replace(options, checkpoint=checkpoint_folder(options.checkpoint)))
+        else:
+            self._keep(*(yield from self._scanned(rows, groups, options)))
 
     def partial_fit(
         self,
@@ -173,7 +182,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         decay : float, 0 < decay <= 1
             Multiplies the weight of all rows fitted before; `decay_` is the product so far.
         """
-        decay = scan_fits.checked_decay(decay)
+        decay = checked_decay(decay)
         if not hasattr(self, "coef_"):
             return self.fit(
                 X, y, sample_weight, progress=progress, n_threads=n_threads, memory_limit=memory_limit, client=client
@@ -214,7 +223,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         if self.stats_.folding is not None:
             raise ValueError("rows do not tell which fold they were in; fit the other rows again")
         if not isinstance(X, TargetSums):
-            scan_fits.check_forgotten_weight(self, sample_weight)
+            check_forgotten_weight(self, sample_weight)
         with preparation.all_or_nothing(self):
             less, report = self._sums_of(X, y, sample_weight, RunOptions())
             before = self.stats_
@@ -251,11 +260,11 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         if folding is not None and folding.by != "rows":
             given = "groups=" if folding.by == "groups" else "the fold of each row"
             raise ValueError(f"the fit was given {given}, and further rows have no such folds; fit all rows at once")
-        stats, report = self._scan(rows, folding, options)
+        stats, report = run_reads(self._scan(rows, folding, options))
         row_checks.check_n_features(stats.n_features, self.n_features_in_, type(self).__name__)
         return stats, report
 
-    def _scanned(self, rows: Source, groups: Any, options: RunOptions) -> tuple[TargetSums, Report]:
+    def _scanned(self, rows: Source, groups: Any, options: RunOptions) -> Reading[tuple[TargetSums, Report]]:
         folds = self._folds()
         if folds is None:
             if groups is not None:
@@ -266,7 +275,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
             check_n_folds(task.folding, rows.n_rows)
         return self._scan(rows, task.folding, options)
 
-    def _scan(self, rows: Source, folding: Folding | None, options: RunOptions) -> tuple[TargetSums, Report]:
+    def _scan(self, rows: Source, folding: Folding | None, options: RunOptions) -> Reading[tuple[TargetSums, Report]]:
         if rows.n_features is not None and rows.n_features > SLOW:
             messages.warn(
                 f"X has {rows.n_features:,} columns, and the time for their weights grows with the cube of that: "
@@ -277,7 +286,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
             exact = rows.n_rows * (rows.n_features + 1) ** 2 <= FEW_PRODUCTS
         elif self.exact == "auto":
             exact = rows.lazy  # blocks of unknown sizes, which cannot be cut into tiles
-        stats, report = run(TargetScan(folding, exact, options.memory_limit), rows, options)
+        stats, report = yield ReadRequest(TargetScan(folding, exact, options.memory_limit), rows, options)
         if rows.n_features is not None:
             row_checks.check_n_features(stats.n_features, rows.n_features, "its shape")
         return stats, report
@@ -329,9 +338,6 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 
-    _remember_names = preparation.remember_names
-    _state_of_rows = preparation.state_of_rows
-    _restore_rows = preparation.restore_rows
     encoding_ = preparation.encoding
     layer_, label_ = preparation.layer, preparation.label
 
@@ -374,8 +380,112 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 
     # ---- files -------------------------------------------------------------------------------------------------------
 
-    save, _to_state, _from_state = saving.save, saving.to_state, classmethod(saving.from_state)
-    export, to_sklearn = saving.export, saving.to_sklearn
+    def save(self, path: Any, *, meta: Any = None) -> None:
+        """Write to one file, no pickle; read it with `snb.load`. `meta`, a dict, is kept as `meta_`."""
+        check_is_fitted(self)
+        if meta is not None:
+            self.meta_ = checked_meta(meta)
+        persistence.save(path, self)
+
+    def _to_state(self) -> dict[str, Any]:
+        fitted: dict[str, Any] = {"report_": asdict(self.report_)}
+        if hasattr(self, "stats_"):
+            fitted |= {"stats_": replace(self.stats_, encoding=None), "decay_": self.decay_}
+        else:
+            fitted |= {name: getattr(self, name) for name in _WIDE}
+        return {"params": self._used, "fitted": fitted | preparation.state_of_rows(self)}
+
+    @classmethod
+    def _from_state(cls, state: dict[str, Any]) -> Self:
+        params, fitted = persistence.parts(cls, state, params=dict[str, Any], fitted=dict[str, Any])
+        self, fitted = cls(**params), persistence.known(cls, fitted, *_FITTED)
+        self._check_params()
+        self._n_threads = 1
+        report = persistence.restored(Report, fitted["report_"])
+        if "stats_" not in fitted:
+            self._restore_wide(fitted)
+            self.report_, self._used = report, self.get_params(deep=False)
+            preparation.restore_rows(self, fitted, StepRequest(cls.__name__), None, self.n_features_in_)
+            return self
+        stats, decay = fitted["stats_"], arguments.finite_number("decay_", fitted["decay_"], minimum=0.0)
+        if not isinstance(stats, TargetSums) or decay > 1.0:
+            raise ValueError(f"stats_ are of type {type(stats).__name__}, decay_ is {decay}")
+        preparation.restore_rows(self, fitted, StepRequest(cls.__name__), None, stats.n_features)
+        self._keep(stats, report, decay)
+        self._finish()
+        return self
+
+    def _restore_wide(self, fitted: dict[str, Any]) -> None:
+        """Restore a model without sums from a file."""
+        weights, intercepts = np.atleast_2d(fitted["coef_"]), np.atleast_1d(fitted["intercept_"])
+        if np.ndim(fitted["coef_"]) != np.ndim(fitted["intercept_"]) + 1:
+            raise ValueError("coef_ should have one dimension more than intercept_")
+        persistence.array(
+            "coef_",
+            weights,
+            ["f8"],
+            (len(intercepts), arguments.whole_number("n_features_in_", fitted["n_features_in_"])),
+        )
+        persistence.array("intercept_", intercepts, ["f8"], (None,))
+        if not np.isfinite(weights).all() or not np.isfinite(intercepts).all():
+            raise ValueError("coef_ and intercept_ should be finite")
+        self.n_features_in_ = weights.shape[1]
+        self._set_weights(weights.T, intercepts)
+        self.alpha_ = arguments.finite_number("alpha_", fitted["alpha_"], minimum=0.0)
+        self.n_passes_ = arguments.whole_number("n_passes_", fitted["n_passes_"])
+        self.converged_ = arguments.one_of("converged_", fitted["converged_"], [True, False])
+
+    def export(self, path: Any) -> None:
+        """Write the weights, without sums, to a file that other programs predict with.
+
+        Parameters
+        ----------
+        path : path or URL
+            "m.onnx": an ONNX graph (``pip install streamnb[onnx]``) with the input "rows", float32 (n_rows,
+            n_features), and the output "predictions", float64. "m.json": a list of weights for each target, intercepts
+            and names of features. Rows of a model of a table have one number for each of its columns, in the order of
+            the file's feature names.
+
+        Raises
+        ------
+        ValueError
+            The name has another ending, or a column of the table is not one of complete numbers. Nothing is written
+            then.
+        ImportError
+            onnx is not installed.
+
+        Examples
+        --------
+        >>> import json, pathlib, tempfile, streamnb as snb
+        >>> model = snb.Ridge(alpha=0.0).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.export(f"{folder}/m.json")
+        ...     sorted(json.loads(pathlib.Path(folder, "m.json").read_text()))
+        ['feature_names', 'format', 'intercepts', 'version', 'weights']
+        """
+        write(path, lambda: self._exported())
+
+    def to_sklearn(self) -> LinearRegression:
+        """The model as a fitted LinearRegression of scikit-learn, which does not need this package.
+
+        Raises
+        ------
+        ValueError
+            As for `export`.
+
+        Examples
+        --------
+        >>> import streamnb as snb
+        >>> model = snb.Ridge(alpha=0.0).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0])
+        >>> model.to_sklearn().predict([[3.0]]).round(6)
+        array([7.])
+        """
+        return linear_regression_of(self._exported())
+
+    def _exported(self) -> RegressionWeights:
+        check_is_fitted(self)
+        weights, intercepts = self._weights
+        return RegressionWeights(weights, intercepts, preparation.names_of(self)).of_columns(self.encoding_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -231,7 +231,7 @@ class _Sums:
     """The sums of a thread: those of features and targets side by side."""
 
     def __init__(self, own: Any, exact: bool):
-        self.own, self._n_targets, self._exact = own, 0, exact
+        self.own, self.exact, self.n_targets = own, exact, 0
 
     @property
     def nbytes(self) -> int:
@@ -239,12 +239,12 @@ class _Sums:
 
     def check_widths(self, n_features: int, n_targets: int) -> None:
         """Refuse blocks with another number of features or targets than those before."""
-        if self._n_targets:
-            row_checks.check_n_features(n_features, self.own.n_features - self._n_targets)
-        self._n_targets = checked_targets(n_targets, self._n_targets)
+        if self.n_targets:
+            row_checks.check_n_features(n_features, self.own.n_features - self.n_targets)
+        self.n_targets = checked_targets(n_targets, self.n_targets)
 
     def finish(self) -> TargetSums:
-        return TargetSums(self.own.finish(), self._n_targets, self._exact)
+        return TargetSums(self.own.finish(), self.n_targets, self.exact)
 
 
 def checked_targets(n_targets: int, before: int) -> int:

@@ -9,36 +9,33 @@ together.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from operator import add
+from typing import Annotated, Any
 
 import numpy as np
 
 from streamnb.core import memory, messages, row_checks
-from streamnb.fits.fit import run_fit
-from streamnb.passes.contract import PassTask, Report, RunOptions
-from streamnb.passes.run import run
+from streamnb.fits.statistic import Statistic
+from streamnb.passes.contract import PassTask, Reading, ReadRequest, Report, RunOptions
 from streamnb.regression.target_sums import checked_targets, targets_of
 from streamnb.rows.preparing import RowOptions, prepared_block
 from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source
 from streamnb.stats.accumulating import Accumulator
-from streamnb.stats.class_stats import ClassStats
 from streamnb.training.conjugate import ConjugateGradients
 from streamnb.training.data import TrainingData, TrainingRows
 from streamnb.training.descent import Penalties
-from streamnb.training.learner import check_rows
+from streamnb.training.learner import train_alone
 from streamnb.training.method import Trained
 from streamnb.training.objectives import MOMENTS, LeastSquares, RowSums, scale_by_deviation
-from streamnb.training.products import ProductsOfRows
 from streamnb.training.reading import ReadSums, ReadTask
 
 N_ARRAYS = 10  # as large as the weights
 ONE_CLASS = np.zeros(1, np.int64)
 
 
-@dataclass(frozen=True, eq=False)
-class WideSums:
+@dataclass(eq=False)
+class WideSums(Statistic):
     """Sums over rows of features, and of features times targets.
 
     Attributes
@@ -51,39 +48,16 @@ class WideSums:
     n_targets : int
     """
 
-    features: ClassStats
-    products: ClassStats
-    n_targets: int
+    features: Annotated[Any, add]  # an Accumulator as long as rows are added
+    products: Annotated[Any, add]
+    n_targets: Annotated[int, max] = 0
 
     @property
-    def nbytes(self) -> int:
-        """Bytes of memory."""
-        return self.features.nbytes + self.products.nbytes
-
-    def __add__(self, other: WideSums) -> WideSums:
-        n_targets = max(self.n_targets, other.n_targets)
-        return WideSums(self.features + other.features, self.products + other.products, n_targets)
-
-    def arrays(self) -> dict[str, Any]:
-        """All content by name."""
-        return dict(vars(self))
-
-    @property
-    def _signed(self) -> np.ndarray:
+    def signs(self) -> np.ndarray:
         """1 and -1 for each target and class, (n_targets, n_classes)."""
         classes = self.products.classes
         signs = np.where(classes % 2 == 0, 1.0, -1.0)
         return np.where(classes // 2 == np.arange(self.n_targets)[:, None], signs, 0.0)
-
-    @property
-    def with_targets(self) -> np.ndarray:
-        """Sums of x y, (n_features, n_targets)."""
-        return (self._signed @ self.products.sum).T
-
-    @property
-    def target_means(self) -> np.ndarray:
-        """Means of the targets, (n_targets,)."""
-        return self._signed @ self.products.weight / self.features.total_weight
 
 
 @dataclass(frozen=True)
@@ -95,7 +69,7 @@ class WideScan(PassTask):
 
     def partial(self) -> Any:
         features = Accumulator(MOMENTS, RowOptions(), ONE_CLASS, memory_limit=self.memory_limit, together=MOMENTS[1:])
-        return _WideSums(features, Accumulator(("sum",), RowOptions(), None, memory_limit=self.memory_limit))
+        return WideSums(features, Accumulator(("sum",), RowOptions(), None, memory_limit=self.memory_limit))
 
     def add(self, partial: Any, block: Block) -> None:
         (chunk, survey), y = prepared_block(block, RowOptions()), targets_of(block)
@@ -114,20 +88,6 @@ class WideScan(PassTask):
         return {"the task": self.name}
 
 
-class _WideSums:
-    """The sums of a thread."""
-
-    def __init__(self, features: Accumulator, products: Accumulator):
-        self.features, self.products, self.n_targets = features, products, 0
-
-    @property
-    def nbytes(self) -> int:
-        return self.features.nbytes + self.products.nbytes
-
-    def finish(self) -> WideSums:
-        return WideSums(self.features.finish(), self.products.finish(), self.n_targets)
-
-
 @dataclass(frozen=True, eq=False)
 class TargetRead(ReadTask):
     """A read along directions, which targets do not matter to."""
@@ -144,7 +104,7 @@ def _check_memory(n: int, n_targets: int, options: RunOptions) -> None:
 
 def fit_wide(
     rows: Source, alpha: float, standardize: bool, tol: float, max_passes: int, options: RunOptions
-) -> tuple[np.ndarray, np.ndarray, Trained, Report]:
+) -> Reading[tuple[np.ndarray, np.ndarray, Trained, Report]]:
     """Fit a ridge regression by conjugate gradients; rows are kept where `options` say so.
 
     Returns coefficients (n_features, n_targets), intercepts (n_targets,), how training went, and the report of all
@@ -153,12 +113,13 @@ def fit_wide(
     rows = options.kept(rows)
     if rows.n_features is not None:
         _check_memory(rows.n_features, 1, options)
-    sums, report = run(WideScan(options.memory_limit), rows, options.of_pass("scan"))
+    sums, report = yield ReadRequest(WideScan(options.memory_limit), rows, options.of_pass("scan"))
     stats, n, n_targets = sums.features, sums.features.n_features, sums.n_targets
     _check_memory(n, n_targets, options)
-    means, row_sums = sums.target_means, RowSums.of(stats)
+    means, row_sums = sums.signs @ sums.products.weight / stats.total_weight, RowSums.of(stats)
     # as of classes with half of the weight each: the gradient at the start, 2 (whole / 2 - own), is that of the targets
-    own = 0.5 * (sums.with_targets - np.outer(row_sums.whole, means) + row_sums.whole[:, None])
+    with_targets = (sums.signs @ sums.products.sum).T
+    own = 0.5 * (with_targets - np.outer(row_sums.whole, means) + row_sums.whole[:, None])
     row_sums = replace(row_sums, own=own, own_weight=np.full(n_targets, 0.5 * row_sums.weight))
     scale = scale_by_deviation(row_sums) if standardize else None
     task = TargetRead.at_zero(LeastSquares(), stats.options, ONE_CLASS, (n, n_targets))
@@ -166,11 +127,7 @@ def fit_wide(
     data = TrainingData(task, row_sums, scale)
     data = data if training.features is None else data.of_features(training.features)
     trainer = ConjugateGradients(data, Penalties(alpha, 0.0), tol, max_passes)
-    trainer.n_threads = options.threads
-    products = ProductsOfRows(training, data.task.options, options)
-    trainer.products_of = products.of if training.read_here else None
-    check = partial(check_rows, before=stats.n_rows)
-    trained, of_reads = run_fit(trainer.reads(), training.read, options, check=check)
+    trained, of_reads = yield from train_alone(trainer, training, stats.n_rows, options, True)
     weights = data.of_model(trained.weights, n)[:-1]
     coefficients = weights if scale is None else weights * scale[:, None]
     intercepts = means - row_sums.whole / row_sums.weight @ coefficients
@@ -179,4 +136,4 @@ def fit_wide(
             f"conjugate gradients have not converged after max_passes={max_passes} reads: the gradient is "
             f"{trained.left:.1e} of that at the start (tol={tol:g}); more reads, or a larger alpha, come closer"
         )
-    return coefficients, intercepts, trained, report + products.report + of_reads
+    return coefficients, intercepts, trained, report + of_reads

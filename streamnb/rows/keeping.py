@@ -49,7 +49,7 @@ class _Pickler(pickle.Pickler):
             return _repeated, (value.reshape(-1)[:1], value.shape)
         for dtype in OF_FLOATS if value.dtype.kind == "f" else OF_INTEGERS:
             if np.dtype(dtype).itemsize < value.itemsize and (narrow := _narrowed(value, bits, dtype)) is not None:
-                return _widened, (narrow, value.dtype.str)
+                return np.ndarray.astype, (narrow, value.dtype.str)
         return NotImplemented
 
 
@@ -61,10 +61,6 @@ def _narrowed(value: np.ndarray, bits: np.ndarray, dtype: Any) -> np.ndarray | N
         narrow = value.astype(dtype)
         again = narrow.astype(value.dtype).view(bits.dtype).reshape(-1)
     return narrow if np.array_equal(again, bits) else None
-
-
-def _widened(narrow: np.ndarray, dtype: str) -> np.ndarray:
-    return narrow.astype(dtype)
 
 
 def _repeated(value: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

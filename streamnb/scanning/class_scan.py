@@ -13,11 +13,12 @@ import scipy.sparse as sp
 from streamnb.core import arguments, memory, messages, row_checks
 from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.core.descriptions import described, shown
-from streamnb.encoding.learning import LearnsBins, learned, of_values, prepared
+from streamnb.encoding.learning import LearnsBins, learned_by_fold, of_values, prepared
 from streamnb.encoding.opening import opened
 from streamnb.fits.fit import answered
 from streamnb.fits.passes import Pass
-from streamnb.passes.contract import PassTask, Report, RunOptions, Wants
+from streamnb.passes.contract import PassTask, Reading, Report, RunOptions, Wants
+from streamnb.passes.run import run_reads
 from streamnb.rows.boundary import Domain, TakesValues, check_not_delayed, columns_in, takes_positive
 from streamnb.rows.clipping import Clip, Clipping, content_keys, rows_to_count
 from streamnb.rows.preparing import LearnedStep, RowOptions, prepared_block
@@ -104,16 +105,6 @@ def with_people(rows: Source, clipping: Clipping, groups: Any) -> tuple[Source, 
         row_checks.check_lengths(rows.n_rows, len(column), "groups")
     kept = rows_to_count(column, clipping.rows_per_group, clipping.clip.seed)
     return rows.with_columns(None, kept.astype(np.float64)), int(kept.sum())
-
-
-def moments_of(clip: Clip, moments: Any) -> Any:
-    """The names of moments, of which fewer are summed by default where each has a noise of its own."""
-    return ("sum", "sum_sq") if moments is None and not clip.presence else moments
-
-
-def folding_of_people(folding: Folding | None) -> Folding | None:
-    """A folding in which the fold of a row does not depend on its number, that is, on how many rows precede it."""
-    return replace(folding, by="groups") if folding is not None and folding.by == "rows" else folding
 
 
 def clipped(rows: tuple[Any, ...], classes: Any, clipping: Clipping) -> tuple[Any, ...]:
@@ -445,9 +436,12 @@ def scan(
     cells = ANY if isinstance(transform, LearnedStep | LearnsBins) else COMPLETE
     listed, beside = row_checks.check_classes(classes), (groups, folds, batch)
     source = opened(X, y, sample_weight, layer=layer, numbers=cells, beside=beside)
-    step = transform if isinstance(transform, LearnedStep) else learned(transform, source, run_options, "scan")
+    step = transform
+    if not isinstance(transform, LearnedStep):
+        step = run_reads(learned_by_fold(transform, source, run_options, "scan", None)).whole
     row_options = RowOptions(transform if step is None else None, normalize, binarize, centre, step=step)
-    moments = moments if clip is None else moments_of(clip, moments)
+    if clip is not None and moments is None and not clip.presence:
+        moments = "sum", "sum_sq"  # fewer than usual, as each has a noise of its own
     task = ClassScan(check_moments(moments), row_options, listed, memory_limit=run_options.memory_limit)
     task = replace(task, grid=check_histogram(histogram, n_bins), how=Products(exact, pooled), clipping=clipping)
     rows = prepared(step, source)
@@ -459,9 +453,9 @@ def scan(
         task, rows = with_folds(task, rows, folds, groups, repeats, seed, count=clipping is None)
     else:
         task, rows = with_batches(task, rows, batch, folds, groups)
-    if clipping is not None:
-        task = replace(task, folding=folding_of_people(task.folding))
-    stats, report = run_scan(task, rows, run_options)
+    if clipping is not None and task.folding is not None and task.folding.by == "rows":
+        task = replace(task, folding=replace(task.folding, by="groups"))  # by no row's number: others would precede it
+    stats, report = run_reads(run_scan(task, rows, run_options))
     if clipping is None:
         return replace(stats, encoding=columns_of(source.encoding, names_of(source), step))
     return bounded(stats, clipping, n_counted or report.rows, n_features)
@@ -509,9 +503,9 @@ def with_folds(
     return replace(task, folding=folding), rows
 
 
-def run_scan(task: Any, rows: Source, options: RunOptions) -> tuple[Any, Report]:
+def run_scan(task: Any, rows: Source, options: RunOptions) -> Reading[tuple[Any, Report]]:
     """Run a scan; return the statistics and the report, see `scan`."""
-    (stats,), report = run_scans([Pass(task)], rows, options)
+    (stats,), report = yield from run_scans([Pass(task)], rows, options)
     if rows.n_features is not None:
         warn_of_telling(rows, stats)
     return stats, report
@@ -519,7 +513,7 @@ def run_scan(task: Any, rows: Source, options: RunOptions) -> tuple[Any, Report]
 
 def run_scans(
     passes: Sequence[Pass], rows: Source, options: RunOptions, folding: Folding | None = None
-) -> tuple[list[Any], Report]:
+) -> Reading[tuple[list[Any], Report]]:
     """Answer passes of scans in one read; return their statistics, and the report."""
     if len(passes) > 1:
         _check_products([each.statistic for each in passes], rows.n_features)
@@ -529,7 +523,7 @@ def run_scans(
     products = {*SECOND_MOMENTS} & {moment for each in passes for moment in each.statistic.moments}
     if products and rows.n_rows:
         second_moments.warn_of_time(len(products), rows.n_rows, rows.n_features, rows.n_values)
-    found, _, report = answered(passes, rows, options, folding, "scan")
+    found, _, report = yield from answered(passes, rows, options, folding, "scan")
     if rows.n_features is not None:
         made = passes[0].statistic.options.n_made(rows.n_features)
         row_checks.check_n_features(found[0].n_features, made, "its shape")

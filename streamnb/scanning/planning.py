@@ -28,11 +28,13 @@ _OF_MODELS = "n_models", "model_bytes", "n_groups", "most_reads", "kept"
 class PlansReads(Protocol):
     """A model of several reads that can estimate the cost of its `fit`."""
 
-    def _plan_scan(self) -> tuple[tuple[str, ...], Any, tuple[str, ...]]:
-        """The moments and folds of the scan, and the moments that are summed over all classes together."""
+    def _plan_scan(
+        self, n_features: int | None, encoded: bool
+    ) -> tuple[tuple[str, ...], Any, tuple[str, ...], int | None]:
+        """The moments and folds of the scan, the moments that are summed over all classes, and the number of columns.
 
-    def _plan_columns(self, n_features: int, encoded: bool) -> int:
-        """The number of columns that are made of those of the rows, which are `encoded` those of a table."""
+        Columns are made of `n_features` of the rows, which are `encoded` those of a table.
+        """
 
     def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
         """Memory of the models, with `n_rows` rows of weights each, and the maximum number of reads."""
@@ -149,31 +151,43 @@ def plan(
     >>> snb.plan(X, classes=range(63_000), moments=["sum"], memory_limit="4GB").tables
     'sparse'
     """
-    rows, y = _opened(X, y, layer, (groups, folds))
-    moments, folds, together = _scanned(moments, folds, pooled, model)
+    X, y = with_labels(X, y)
+    raw = is_raw(X)
+    rows = opened(X, y if raw else None, labelled=False, layer=layer, beside=(groups, folds))
+    together: tuple[str, ...] = SECOND_MOMENTS if pooled else ()
+    n_columns = rows.n_features
+    if model is not None:
+        if not isinstance(model, PlansReads):
+            raise TypeError(f"model={model!r} should be a model of several reads, such as snb.SoftmaxRegression()")
+        moments, folds, together, n_columns = model._plan_scan(n_columns, rows.encoding is not None)
     options, names = RowOptions(binarize=binarize, centre=centre), check_moments(moments)
     listed, limit = row_checks.check_classes(classes), memory.allowed(check_memory_limit(memory_limit))
     folding = with_folds(ClassScan(names, options, listed), rows, folds, groups, repeats, 0, count=False)[0].folding
     n_rows, n_features, n_values = rows.n_rows, rows.n_features, rows.n_values
-    n_classes, n_labels = known_classes(y, rows.group, n_rows)
+    n_classes, n_labels = known_classes(None if raw else y, rows.group, n_rows)
     n_classes = n_classes if listed is None else len(listed)
     of_all = 2 * int(n_labels > 0)  # with an indicator matrix: also the rows with and without labels
     grid, dense, sparse, of_bins, of_pairs = check_histogram(histogram, n_bins), None, None, 0, 0
-    first, n_splits = tuple(m for m in names if m in TABLE), 1 if folding is None else folding.n_splits
+    first, n_splits, n_folds, repeats = tuple(m for m in names if m in TABLE), 1, 1, 1
+    if folding is not None:
+        n_splits, n_folds, repeats = folding.n_splits, folding.n_folds, folding.repeats
     cells = [0] * len(first)  # for each moment
-    if n_classes is not None and (n_columns := _columns_of(model, rows)) is not None:
+    needed: dict[str, Any] = {} if model is None else {"kept": _where_kept(rows, limit)}
+    if n_classes is not None and n_columns is not None:
         n_groups = (n_classes + of_all) * n_splits
         cells = [n_columns * (max(of_all, 1) * n_splits if m in together else n_groups) for m in first]
         dense, pooled = 8 * sum(cells), "gram" in together
         of_pairs = second_moments.bytes_of(names, pooled, n_classes + of_all, n_splits, n_columns)
         of_bins = bytes_of(grid, n_groups, n_columns)
-    needed: dict[str, Any] = {} if model is None else {"kept": _where_kept(rows, limit)}
-    if dense is not None and model is not None:
-        n_rows_of_weights = 1 if n_classes == 2 and not n_labels else n_classes
-        needed |= model._plan_reads(n_columns, n_rows_of_weights, 1 if folding is None else folding.n_folds, limit)
+        if model is not None:
+            n_rows_of_weights = 1 if n_classes == 2 and not n_labels else n_classes
+            needed |= model._plan_reads(n_columns, n_rows_of_weights, n_folds, limit)
     if n_values is not None and moment_sums.may_be_sparse(first, options):
-        touched = n_values * (n_labels + 1) * (1 if folding is None else folding.repeats)
+        touched = n_values * (n_labels + 1) * repeats
         sparse = moment_sums.CELL * sum(min(touched, n) if n else touched for n in cells)
+    tables = None if dense is None else moment_sums.kind(dense, sparse, limit)
+    if dense is not None and max(of_bins, of_pairs) > limit:
+        tables = "too large"
     return Plan(
         n_rows=n_rows,
         n_features=n_features,
@@ -187,16 +201,9 @@ def plan(
         memory_limit=limit,
         bin_bytes=None if grid and dense is None else of_bins,
         product_bytes=None if dense is None and len(first) < len(names) else of_pairs,
-        tables=_kind(dense, sparse, max(of_bins, of_pairs), limit),
+        tables=tables,
         **needed,
     )
-
-
-def _columns_of(model: Any, rows: Source) -> int | None:
-    """The number of columns that are summed: those of the rows, or those that a model makes of them."""
-    if model is None or rows.n_features is None:
-        return rows.n_features
-    return model._plan_columns(rows.n_features, rows.encoding is not None)
 
 
 def _where_kept(rows: Source, limit: int) -> str:
@@ -207,27 +214,3 @@ def _where_kept(rows: Source, limit: int) -> str:
     folder = None if rows.in_memory else space.folder
     beyond = "" if folder is None else f", then {memory.size(scratch.space(folder))} in {folder}"
     return f"{memory.size(space.memory_left)} in memory{beyond}"
-
-
-def _opened(X: Any, y: Any, layer: str | None, beside: tuple[Any, ...]) -> tuple[Source, Any]:
-    """Open the rows, and return labels that do not come with them; a column named by y is not a feature."""
-    X, y = with_labels(X, y)
-    if is_raw(X):
-        return opened(X, y, labelled=False, layer=layer, beside=beside), None
-    return opened(X, labelled=False, layer=layer, beside=beside), y
-
-
-def _kind(dense: int | None, sparse: int | None, others: int, limit: int) -> str | None:
-    """The kind of tables that is likely to be chosen, given the bytes of other dense tables."""
-    if dense is None:
-        return None
-    return moment_sums.kind(dense, sparse, limit) if others <= limit else "too large"
-
-
-def _scanned(moments: Any, folds: Any, pooled: bool, model: Any) -> tuple[Any, Any, tuple[str, ...]]:
-    """The moments and folds of the scan, those of the model if there is one, and moments summed over all classes."""
-    if model is None:
-        return moments, folds, SECOND_MOMENTS if pooled else ()
-    if not isinstance(model, PlansReads):
-        raise TypeError(f"model={model!r} should be a model of several reads, such as snb.SoftmaxRegression()")
-    return model._plan_scan()

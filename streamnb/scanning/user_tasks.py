@@ -1,24 +1,21 @@
 """Runs statistics, tasks and fits of users over rows of any kind."""
 
 from collections.abc import Generator
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any
 
 from streamnb.core import row_checks
 from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.encoding.opening import opened
-from streamnb.fits.fit import Fit, run_fit
-from streamnb.fits.passes import StatisticTask
+from streamnb.fits.fit import Fit, reads_of
+from streamnb.fits.passes import StatisticTask, as_matrix
 from streamnb.fits.statistic import Statistic
 from streamnb.passes.checkpoint import checkpoint_folder
-from streamnb.passes.contract import PassTask, Report, RunOptions, Wants
-from streamnb.passes.run import run
-from streamnb.rows.boundary import checked
+from streamnb.passes.contract import PassTask, Report, RunOptions, T, Wants
+from streamnb.passes.run import run, run_reads
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.row_blocks import Block
 from streamnb.scanning.class_scan import ClassScan, with_folds
-
-T = TypeVar("T")
 
 
 def accumulate(
@@ -180,7 +177,7 @@ def drive(
     split, rows = with_folds(ClassScan((), RowOptions()), rows, folds, groups, 1, seed)
     folder = checkpoint_folder(checkpoint)
     options = RunOptions(progress, n_threads, memory_limit, client, folder)
-    return run_fit(fit, rows, options, split.folding)[0]
+    return run_reads(reads_of(fit, rows, options, split.folding))[0]
 
 
 @dataclass(frozen=True)
@@ -200,9 +197,7 @@ class _UserTask(PassTask):
         return _UserPartial(self.task.partial(), self.name)
 
     def add(self, partial: Any, block: Block) -> None:
-        X = checked(block)[0].to_matrix()
-        y = None if block.y is None else row_checks.check_y(block.y, block.first_row)
-        self.task.add(partial.own, replace(block, X=X, y=y))
+        self.task.add(partial.own, as_matrix(block))
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
         return self.task.wants(n_rows, n_features)

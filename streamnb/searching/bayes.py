@@ -19,7 +19,7 @@ from streamnb.fits.statistic import Statistic
 from streamnb.models.calibrating import check_calibrated
 from streamnb.models.linear import LinearModel
 from streamnb.passes.contract import PassTask, Report, RunOptions, Wants
-from streamnb.passes.run import run
+from streamnb.passes.run import run, run_reads
 from streamnb.problem.mixed import FamilyDomain
 from streamnb.problem.penalties import at_point
 from streamnb.rows.boundary import TakesValues
@@ -89,7 +89,7 @@ def judge_settings(
                 chosen = {name: replace(chosen[name], by_split=by_split[name]) for name in by_split}
             if not chosen:
                 continue
-            judged, report, _ = judged_together([*chosen.values()], scorer, rows, options, held=folds)
+            judged, report, _ = run_reads(judged_together([*chosen.values()], scorer, rows, options, held=folds))
             group.report += report
             for name, grid in zip(chosen, judged, strict=True):
                 grids[name] = grids[name] | grid if name in grids else grid
@@ -168,7 +168,7 @@ def _summed(
             passes.append(Pass(TriedScan(scan, domains)))
         else:
             passes.append(Pass(TriedScan(replace(scan, folding=None), domains), without=fold))
-    found, _, report = answered(passes, rows, options, None if fold is None else how.folding, "scan")
+    found, _, report = run_reads(answered(passes, rows, options, None if fold is None else how.folding, "scan"))
     group.report += report
     if fold is None:
         warn_of_telling(rows, found[0].stats)

@@ -26,7 +26,7 @@ from streamnb.evaluation.evaluating import evaluate
 from streamnb.evaluation.judging import JudgingTask
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.contract import RunOptions
-from streamnb.passes.run import run
+from streamnb.passes.run import run, run_reads
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import FoldRows
 from streamnb.scanning.class_scan import ClassScan
@@ -123,7 +123,8 @@ def model_of_reads(
             if rows.nested:
                 of_folds = scanned_to_choose(clone(model), rows.outside(folds[0]), judging.groups, options)
                 report += of_folds.report
-            judged, of_reads = judged_models(of_folds, scorer, folds, asked.most_reads, asked.out_of_time)
+            judging_reads = judged_models(of_folds, scorer, folds, asked.most_reads, asked.out_of_time)
+            judged, of_reads = run_reads(judging_reads)
             models, report = models + judged, report + of_reads
         done |= {*asked.folds}
         group.report = learned + report

@@ -15,7 +15,8 @@ from streamnb.encoding.learning import LearnsBins, check_maps, learned_by_fold, 
 from streamnb.encoding.opening import opened
 from streamnb.evaluation.differences import given_level
 from streamnb.evaluation.scorers import Scorer
-from streamnb.passes.contract import Report, RunOptions
+from streamnb.passes.contract import Reading, Report, RunOptions
+from streamnb.passes.run import run_reads
 from streamnb.plotting.drawing import scoring_label
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
@@ -193,13 +194,14 @@ def compare(
         row_options = RowOptions(of_values(transform), normalize, binarize, _centre(members.values()))
         scan = ClassScan((), row_options, row_checks.check_classes(classes), memory_limit=run_options.memory_limit)
         scan, rows = with_folds(scan, rows, folds, groups, repeats, seed)
-        mapped, rests, report = _scanned(tuple(members.values()), scan, idf, transform, rows, run_options)
+        scanning = _scanned(tuple(members.values()), scan, idf, transform, rows, run_options)
+        mapped, rests, report = run_reads(scanning)
         stats = next(iter(mapped.values()))
         pairs, left_out = _defined(members, penalties if isinstance(penalties, Mapping) else [*columns], stats, options)
         once = replace(run_options, checkpoint=None)
         candidates = [with_maps(mapped, rests, *pair, options, n_threads) for pair in pairs.values()]
         every = [one for of_maps in candidates for one in of_maps]
-        judged, more, _ = judged_together(every, scorer, rows, once)
+        judged, more, _ = run_reads(judged_together(every, scorer, rows, once))
     grids = iter(judged)
     scores = [scores_of([next(grids) for _ in of_maps], scorer) for of_maps in candidates]
     scores[0].warn_missing(reference if scorer.name == "roc_auc_reference" else None)
@@ -322,20 +324,21 @@ class _Domains:
 
 def _scanned(
     families: tuple[Family, ...], scan: ClassScan, idf: bool, transform: Any, rows: Source, options: RunOptions
-) -> tuple[dict[str, ClassStats], dict[str, list[ClassStats]], Report]:
+) -> Reading[tuple[dict[str, ClassStats], dict[str, list[ClassStats]], Report]]:
     """Scan the rows for each map of columns that families try, after steps are learned."""
     tried = [family.map_names or (NONE,) for family in families]
     names = dict.fromkeys(name for maps_of_family in tried for name in maps_of_family)
     check_maps([name for name in names if name != NONE], scan.options.transform, scan.options.normalize)
     known = rows, options, "compare", scan.folding
-    steps, maps = learned_by_fold(transform, *known), learned_maps(names, *known)
+    steps = yield from learned_by_fold(transform, *known)
+    maps = yield from learned_maps(names, *known)
 
     def scan_of(name: str, split: int | None, prepared: dict[str, Any]) -> ClassScan:
         with_map = tuple(family for family, maps in zip(families, tried, strict=True) if name in maps)
         options = replace(scan.options, **prepared)
         return summing(replace(scan, options=options, domain=_Domains(with_map)), with_map, idf)
 
-    return scan_maps(scan_of, maps, steps, rows, options)
+    return (yield from scan_maps(scan_of, maps, steps, rows, options))
 
 
 def _centre(families: Iterable[Family]) -> float:

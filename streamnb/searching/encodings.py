@@ -18,6 +18,7 @@ from streamnb.encoding.table import TableToLearn
 from streamnb.encoding.text import TextEncoding, TextsToLearn, is_learned, text
 from streamnb.estimators.preparation import check_coded
 from streamnb.passes.contract import PassTask, Report, RunOptions
+from streamnb.passes.run import run_reads
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.rows.preparing import LearnedStep, RowOptions
@@ -114,7 +115,7 @@ class Learned(Encoded):
         if self._outside:
             return Report()
         scan, rows = judging.with_folds(ClassScan((), RowOptions()), self.rows)
-        self._total, self._outside, report = totals_of(self._task, rows, options, scan.folding)
+        self._total, self._outside, report = run_reads(totals_of(self._task, rows, options, scan.folding))
         return report
 
     @cached_property

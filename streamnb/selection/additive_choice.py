@@ -13,6 +13,7 @@ from streamnb.encoding.learning import StepsOfFolds
 from streamnb.encoding.terms import TermColumns
 from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.contract import RunOptions
+from streamnb.passes.run import run_reads
 from streamnb.rows.boundary import as_chunk
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
@@ -88,10 +89,6 @@ class AdditiveChooser:
         """The number of weights that these pairs add to a model."""
         n_columns = replace(self.terms, pairs=tuple(pairs)).layers.parts.shape[1] - self.terms.layers.parts.shape[1]
         return n_columns * (1 if len(self.classes) == 2 else len(self.classes))
-
-    def best_alone(self, l2: Sequence[float]) -> list[JudgedPoint]:
-        """Each penalty judged without pairs."""
-        return self.without_pairs.judged([{"l2": one, "l1": 0.0, "pair_factor": 1.0, "interactions": 0} for one in l2])
 
     def bytes_needed(self, terms: AdditiveTerms) -> float:
         """Bytes of an open model of these terms, and of all that is held beside it."""
@@ -185,14 +182,14 @@ class ScannedTerms:
         method = LayeredMethod(softmax_of, len(columns.features), terms.layers.parts, factors)
         learner = replace(chooser.learner, method=method, max_passes=FEW_READS)
         folding, steps = Folding(chooser.n_folds, by="given"), StepsOfFolds()
-        scanned = scan_to_train(learner, RowOptions(), steps, given, folding, chooser.options)
+        scanned = run_reads(scan_to_train(learner, RowOptions(), steps, given, folding, chooser.options))
         return cls(columns, matrix, scanned)
 
     def trained(self, fold: int, point: dict[str, Any]) -> Trained:
         """The model of a point without a fold."""
         learner = self.scanned.learner
         trainer = learner.trainer(self.scanned.data(fold), point, learner.max_passes)
-        (trained,), _ = self.scanned.train([trainer.reads()], "folds-read")
+        (trained,), _ = run_reads(self.scanned.train([trainer.reads()], "folds-read"))
         return trained
 
 
@@ -231,7 +228,7 @@ class FoldStage:
             terms = self.terms(folds[0])
             scanned = replace(terms.scanned, grid=points)
             check_models(scanned)
-            found, _ = judged_models(scanned, self.chooser.scorer, folds, most_bytes=at_a_time)
+            found, _ = run_reads(judged_models(scanned, self.chooser.scorer, folds, most_bytes=at_a_time))
             for own, of_folds in zip(models, models_by_point(found, len(points)), strict=True):
                 own.extend(of_folds)
         del terms, scanned

@@ -16,8 +16,7 @@ from streamnb.encoding.terms import CodedFeatures, TermColumns, codes_of
 from streamnb.evaluation.scorers import Scorer
 from streamnb.models.additive import TermTables, of_terms, purified
 from streamnb.models.linear import LinearModel
-from streamnb.passes.contract import RunOptions
-from streamnb.passes.run import run
+from streamnb.passes.contract import Reading, ReadRequest, RunOptions
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan, with_folds
@@ -142,14 +141,14 @@ def fit_terms(
     given: Source,
     request: AdditiveRequest,
     options: RunOptions,
-) -> FittedTerms:
+) -> Reading[FittedTerms]:
     """Choose penalties and pairs on a sample of the rows, and train the weights on all of them.
 
     `given` are the rows before their numbers became codes.
     """
     scan = ClassScan(("sum",), RowOptions(), memory_limit=options.memory_limit)
     scan, rows = with_folds(scan, coded.rows, request.folds, request.groups, 1, request.seed)
-    stats, report = run_scan(scan, rows, options.of_pass("codes"))
+    stats, report = yield from run_scan(scan, rows, options.of_pass("codes"))
     _check_classes(stats, request, learner.name)
     n_features = len(coded.features)
     size = min(SAMPLE, max(MOST_VALUES // n_features, LEAST_ROWS))
@@ -159,13 +158,13 @@ def fit_terms(
     needed, cure = BYTES_OF_VALUE * n_rows * n_features, "give a larger memory_limit, or fewer features"
     memory.check(what, needed, options.memory_limit, cure)
     task = SampleTask(stats.classes, stats.folding, size, each=each, missing=True, n_rows=stats.n_rows)
-    sample, more = run(task, rows, options.of_pass("choice"))
+    sample, more = yield ReadRequest(task, rows, options.of_pass("choice"))
     drawn = sample.drawn()
     drawn = replace(drawn, X=codes_of(drawn.X, coded.firsts))
     del sample  # its codes are kept, in a third of the bytes
     choice = _chosen(learner, coded, stats, drawn, request, options)
     del drawn
-    found = _of_all_rows(learner, coded, request, choice, given, options)
+    found = yield from _of_all_rows(learner, coded, request, choice, given, options)
     return replace(found, fitted=replace(found.fitted, report=report + more + found.fitted.report))
 
 
@@ -222,8 +221,9 @@ def choose(
 
     Penalties are chosen without pairs. Then pairs are added, as many as asked for, or ever more while scores rise.
     """
-    judged = chooser.best_alone(request.l2)
-    best, stage = max(judged, key=lambda point: point.mean), chooser.without_pairs
+    stage = chooser.without_pairs
+    judged = stage.judged([{"l2": l2, "l1": 0.0, "pair_factor": 1.0, "interactions": 0} for l2 in request.l2])
+    best = max(judged, key=lambda point: point.mean)
     automatic, given = request.interactions == "auto", not isinstance(request.interactions, int | str)
     pairs = [(features.index(one), features.index(other)) for one, other in request.interactions] if given else []
     numbers = NUMBERS if automatic else [len(pairs) if given else request.interactions]
@@ -293,7 +293,7 @@ def _of_all_rows(
     choice: AdditiveChoice,
     given: Source,
     options: RunOptions,
-) -> FittedTerms:
+) -> Reading[FittedTerms]:
     """Train the weights of all rows at the best point, and make pure terms at one resolution of them."""
     columns, layers, point = choice.terms.columns(coded.base), choice.terms.layers, choice.best.point
     factors = choice.terms.factors(point["pair_factor"])
@@ -301,8 +301,8 @@ def _of_all_rows(
     learner = replace(learner, method=method)
     rows = prepared(columns, given)  # not kept: codes, which are, take less memory
     plain = replace(options, keeping=None)
-    scanned = scan_to_train(learner, RowOptions(), StepsOfFolds(), rows, None, plain)
-    fitted = learner.fit(scanned.whole, scanned.rows, point, learner.max_passes, plain, scanned.scan_report)
+    scanned = yield from scan_to_train(learner, RowOptions(), StepsOfFolds(), rows, None, plain)
+    fitted = yield from learner.fit(scanned.whole, scanned.rows, point, learner.max_passes, plain, scanned.scan_report)
     counts = counts_of(scanned.stats)
     share = scanned.stats.weight[scanned.stats.weight > 0.0] / scanned.stats.total_weight
     slopes = float((share * (1.0 - share)).mean())  # second derivative of a row's loss, without features

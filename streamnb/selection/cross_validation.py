@@ -17,7 +17,7 @@ from streamnb.fits.fit import answered
 from streamnb.fits.passes import Pass, TotalsOfRead
 from streamnb.models.grid_weights import DOUBLE, in_range
 from streamnb.models.linear import LinearModel
-from streamnb.passes.contract import PassTask, Report, RunOptions, Wants
+from streamnb.passes.contract import PassTask, Reading, Report, RunOptions, Wants
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import Penalty, at_point
 from streamnb.rows.boundary import Survey, as_chunk, checked
@@ -371,7 +371,7 @@ def judged_together(
     train: bool = False,
     sampled: int = 0,
     held: Sequence[int] | None = None,
-) -> tuple[list[JudgedGrid], Report, SampledRows | None]:
+) -> Reading[tuple[list[JudgedGrid], Report, SampledRows | None]]:
     """Evaluations of the models of candidates, at every point of their grids, in each split, from one scan.
 
     The statistics of all candidates are of the same rows. Only the splits in `held` are judged, if given.
@@ -414,7 +414,7 @@ def judged_together(
     if train:
         passes += [Pass(each.statistic, without=each.inside) for each in passes]
     sample = [Pass(SampleTask(stats.classes, folding, sampled, missing=learned))] if sampled else []
-    found, _, report = answered(passes + sample, rows, run_options, folding, "scoring")
+    found, _, report = yield from answered(passes + sample, rows, run_options, folding, "scoring")
     by_group = [found[first : first + len(splits)] for first in range(0, len(passes), len(splits))]
     unseen = grid_models.of_each(by_group[: len(groups)], groups, grids)
     seen = grid_models.of_each(by_group[len(groups) :], groups, grids) if train else [()] * len(grids)

@@ -12,8 +12,7 @@ from streamnb.evaluation.scorers import Scorer
 from streamnb.fits.fit import Fit
 from streamnb.fits.passes import Pass
 from streamnb.models.calibrating import AUTO
-from streamnb.passes.contract import Report
-from streamnb.passes.run import run
+from streamnb.passes.contract import Reading, ReadRequest, Report
 from streamnb.problem.schemes import Scheme
 from streamnb.selection.fold_judge import FoldJudge
 from streamnb.selection.folded_scan import ScannedRows
@@ -174,32 +173,19 @@ def title_of(number: int, passes: Sequence[Pass], models: Sequence[FoldModel], s
 
 def fit_at_point(
     scanned: ScannedRows, point: dict[str, Any], max_passes: int, models: Sequence[FoldModel] = ()
-) -> FittedModel:
+) -> Reading[FittedModel]:
     """The model of all rows at a point, in at most `max_passes` reads, calibrated if the learner says so.
 
-    `models` are those of the same point without each fold, or without the first of them, if there are any.
+    It is calibrated on a sample of rows, each scored by a model of the same point that has not seen it. `models` are
+    such models without each fold, or without the first of them, if there are any. Others are trained, unless these are
+    there, trained to the end in as many reads: of the folds of `models`, if these have rows enough.
     """
-    learner, options = scanned.learner, scanned.options
-    fitted = learner.fit(scanned.whole, scanned.rows, point, max_passes, options, scanned.scan_report)
-    if learner.calibration is None or (learner.calibration == AUTO and len(scanned.stats.folds) < LEAST_FOLDS):
+    learner, options, calibration = scanned.learner, scanned.options, scanned.learner.calibration
+    fitted = yield from learner.fit(scanned.whole, scanned.rows, point, max_passes, options, scanned.scan_report)
+    if calibration is None or (calibration == AUTO and len(scanned.stats.folds) < LEAST_FOLDS):
         return fitted
-    return _calibrated(fitted, scanned, point, max_passes, models)
-
-
-def _calibrated(
-    fitted: FittedModel,
-    scanned: ScannedRows,
-    point: dict[str, Any],
-    max_passes: int,
-    models: Sequence[FoldModel],
-) -> FittedModel:
-    """The model calibrated on a sample of rows, each scored by a model of the same point that has not seen it.
-
-    These models are trained unless they are there, trained to the end in as many reads: of the folds of `models`, if
-    these have rows enough.
-    """
-    stats, options = scanned.stats, scanned.options
-    learner = replace(scanned.learner, method=scanned.learner.method.warm_started(()))  # results include the fold
+    stats = scanned.stats
+    learner = replace(learner, method=learner.method.warm_started(()))  # known results include the fold
     scanned = replace(scanned, learner=learner)
     learner.check_memory(stats, len(stats.folds), options)
     folds = [model.fold for model in models]
@@ -209,24 +195,23 @@ def _calibrated(
     data, report = {fold: scanned.data(fold) for fold in folds}, Report()
     if list(trained) != folds:
         if not models and prepared_alike([own.task for own in data.values()]):  # earlier models had no sample
-            how = options, scanned.scan_report, "folds-sample-to-train"
-            sample, report = learner.sample(data[0], point, stats, scanned.shared, *how)
+            sample, report = yield from learner.sample(
+                data[0], point, stats, scanned.shared, options, scanned.scan_report, "folds-sample-to-train"
+            )
             data = {fold: replace(own, sample=sample and sample.outside(fold)) for fold, own in data.items()}
         reads = {fold: max_passes for fold in data} | {m.fold: min(len(m.reached), max_passes) for m in models}
         fits = [learner.trainer(own, point, reads[fold]).reads() for fold, own in data.items()]
-        found, of_reads = scanned.train(fits, "folds-read")
+        found, of_reads = yield from scanned.train(fits, "folds-read")
         trained, report = dict(zip(data, found, strict=True)), report + of_reads
     size = sample_size(len(stats.classes), scanned.scan_report.bytes / max(scanned.scan_report.rows, 1))
     task = SampleTask(stats.classes, stats.folding, size, missing=bool(scanned.rests))
-    sampled, more = run(task, scanned.given, options.of_pass("sample"))
+    sampled, more = yield ReadRequest(task, scanned.given, options.of_pass("sample"))
     rows = sampled.drawn()
     rows = rows.picked(np.flatnonzero(np.isin(rows.fold, folds)))
 
     def of_rest(fold: int) -> Any:
         return learner.model(scanned.outside(fold), data[fold], trained[fold])
 
-    assert learner.calibration is not None
-    proper = learner.scheme == "joint"
-    model = calibrated_out_of_fold(fitted.model, rows, of_rest, learner.calibration, proper)
-    is_calibrated = model is not fitted.model
-    return replace(fitted, model=model, calibrated=is_calibrated, report=fitted.report + report + more)
+    model = calibrated_out_of_fold(fitted.model, rows, of_rest, calibration, learner.scheme == "joint")
+    report += fitted.report + more
+    return replace(fitted, model=model, calibrated=model is not fitted.model, report=report)

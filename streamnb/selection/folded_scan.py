@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from streamnb.encoding.learning import StepsOfFolds, prepared
-from streamnb.fits.fit import Fit, run_fit, together
+from streamnb.fits.fit import Fit, reads_of, together
 from streamnb.fits.passes import Pass
-from streamnb.passes.contract import Report, RunOptions
+from streamnb.passes.contract import Reading, Report, RunOptions, T
 from streamnb.rows.preparing import FeatureScale, LearnedStep, RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
@@ -18,8 +18,6 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.training.data import TrainingData, TrainingRows
 from streamnb.training.learner import Learner
 from streamnb.training.objectives import inverse_frequency
-
-T = TypeVar("T")
 
 
 def whole(stats: ClassStats) -> ClassStats:
@@ -48,7 +46,7 @@ def scan_maps(
     steps: StepsOfFolds,
     rows: Source,
     options: RunOptions,
-) -> tuple[dict[str, ClassStats], dict[str, list[ClassStats]], Report]:
+) -> Reading[tuple[dict[str, ClassStats], dict[str, list[ClassStats]], Report]]:
     """Statistics of each map of columns, all after the learned step, from one read; see `scan_folds`.
 
     `scan_of` returns the scan of a map, over all rows (None) or outside the fold of a split, with these row options.
@@ -59,12 +57,12 @@ def scan_maps(
         by_fold: list[dict[str, Any]] = [{"columns": columns} for columns in own.outside]
         by_fold = by_fold or [{"columns": own.whole, "learned": step} for step in steps.outside]
         outside[name] = [scan_of(name, split, of_fold) for split, of_fold in enumerate(by_fold)]
-    return scan_folds(scans, outside, rows, options)
+    return (yield from scan_folds(scans, outside, rows, options))
 
 
 def scan_folds(
     scans: Mapping[str, ClassScan], outside: Mapping[str, Sequence[ClassScan]], rows: Source, options: RunOptions
-) -> tuple[dict[str, ClassStats], dict[str, list[ClassStats]], Report]:
+) -> Reading[tuple[dict[str, ClassStats], dict[str, list[ClassStats]], Report]]:
     """Statistics of all rows, by the names of scans with the same folds, from one read.
 
     `outside` has a scan of the rows outside the fold of each split, if preparation is learned by fold: their statistics
@@ -79,7 +77,7 @@ def scan_folds(
     nested = [name for name in scans if outside[name]]
     if nested:  # the numbers of rows of folds, whose sums are not needed
         passes.append(Pass(replace(scans[nested[-1]], moments=(), labels=False, together=())))
-    found, report = run_scans(passes, rows, options, folding if nested else None)
+    found, report = yield from run_scans(passes, rows, options, folding if nested else None)
     each = iter(found)
     stats_of_all, rests = {}, {}
     for name, scan in scans.items():
@@ -148,10 +146,10 @@ class ScannedRows:
         fits: Iterable[Fit[T]],
         name: str,
         title: Callable[[int, Sequence[Pass]], str] = lambda number, passes: f"read {number} of {len(passes)} models",
-    ) -> tuple[list[T], Report]:
+    ) -> Reading[tuple[list[T], Report]]:
         """Run fits of models without a fold in reads that they share, with a file of this name for each read."""
         fit, before = together(fits, self.options.threads), np.array([part.n_rows for part in self.stats.folds])
-        return run_fit(
+        return reads_of(
             fit,
             self.shared.read,
             self.options,
@@ -169,7 +167,7 @@ def scan_to_train(
     given: Source,
     folding: Folding | None,
     options: RunOptions,
-) -> ScannedRows:
+) -> Reading[ScannedRows]:
     """Scan rows for a learner. For the models without each fold, idf is learned from the rows outside it as well.
 
     idf is applied before normalize.
@@ -179,7 +177,9 @@ def scan_to_train(
     outside, before = [replace(row_options, learned=one) for one in steps.outside], Report()
     if learner.idf_first:
         plain = ClassScan(("nonzero",), replace(row_options, normalize=None), memory_limit=options.memory_limit)
-        stats, rests, before = _scan_rows(plain, outside, steps.whole, given, folding, options.of_pass("idf"))
+        stats, rests, before = yield from _scan_rows(
+            plain, outside, steps.whole, given, folding, options.of_pass("idf")
+        )
         n_splits = 0 if folding is None else folding.n_splits
         every = [stats, *(rests or [without_split(stats, split) for split in range(n_splits)])]
         scales = [FeatureScale(inverse_frequency(learner.weighted(each))) for each in every]
@@ -187,7 +187,7 @@ def scan_to_train(
         pairs = zip([row_options, *by_fold], scales, strict=True)
         row_options, *outside = [replace(one, scale=scale) for one, scale in pairs]
     scan = learner.scan(row_options, options.memory_limit)
-    stats, rests, report = _scan_rows(scan, outside, steps.whole, given, folding, options.of_pass("scan"))
+    stats, rests, report = yield from _scan_rows(scan, outside, steps.whole, given, folding, options.of_pass("scan"))
     training = TrainingRows.of(stats, rows, options, step, learner.method.narrows)
     shared = training  # unless preparation was learned outside each fold
     if rests:
@@ -202,9 +202,9 @@ def _scan_rows(
     rows: Source,
     folding: Folding | None,
     options: RunOptions,
-) -> tuple[ClassStats, list[ClassStats], Report]:
+) -> Reading[tuple[ClassStats, list[ClassStats], Report]]:
     """The statistics of all rows after a step, and of the rows outside each fold, if prepared by fold."""
     of_all = replace(scan, folding=folding, options=replace(scan.options, learned=step))
     by_fold = [replace(of_all, options=replace(one, normalize=scan.options.normalize)) for one in outside]
-    stats, rests, report = scan_folds({"all": of_all}, {"all": by_fold}, rows, options)
+    stats, rests, report = yield from scan_folds({"all": of_all}, {"all": by_fold}, rows, options)
     return stats["all"], rests["all"], report

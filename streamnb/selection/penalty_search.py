@@ -14,7 +14,7 @@ import numpy as np
 
 from streamnb.core import memory, messages
 from streamnb.evaluation.scorers import Scorer, check_scorer
-from streamnb.passes.contract import Report, RunOptions
+from streamnb.passes.contract import Reading, Report, RunOptions
 from streamnb.selection.fold_judge import FoldJudge, check_sheet
 from streamnb.selection.fold_models import FoldModel, HeldOut, fit_at_point, title_of
 from streamnb.selection.folded_scan import ScannedRows
@@ -72,6 +72,11 @@ class ModelGroups:
     def n_groups(self) -> int:
         return -(-self.n_models // self.at_once)
 
+    def planned(self, most_reads: int) -> dict[str, int]:
+        """What `snb.plan` says of them, given the largest number of reads."""
+        n_bytes = self.n_models * self.model_bytes
+        return {"n_models": self.n_models, "model_bytes": n_bytes, "n_groups": self.n_groups, "most_reads": most_reads}
+
     def within(self, n_bytes: int) -> "ModelGroups":
         """As many at a time as these bytes hold, and at least one."""
         return replace(self, at_once=max(min(self.at_once, n_bytes // self.model_bytes), 1))
@@ -122,7 +127,7 @@ def judged_models(
     most_reads: int | None = None,
     time_is_up: Callable[[], bool] | None = None,
     most_bytes: int | None = None,
-) -> tuple[list[FoldModel], Report]:
+) -> Reading[tuple[list[FoldModel], Report]]:
     """Models of all points, without each of `folds` or of all folds, judged after every read; and the report.
 
     Takes at most `most_reads` reads in all, whatever the number of groups, or stops once `time_is_up`. A checkpoint
@@ -155,7 +160,7 @@ def judged_models(
             trainer = learner.trainer(data(model.fold), grid[model.point], max_passes, held_out)
             fits.append(model.training(trainer, time_is_up))
         title = partial(title_of, models=group, scorer=scorer)
-        _, more = scanned.train(fits, f"folds-{number:02}-read", title)
+        _, more = yield from scanned.train(fits, f"folds-{number:02}-read", title)
         report += more
         # memory is for the next group; models that share would be others if trained again by themselves
         if groups.n_groups > 1 and not learner.method.shares:
@@ -171,7 +176,7 @@ def fit_chosen(
     point: dict[str, Any],
     further: bool,
     own: bool = True,
-) -> FittedModel:
+) -> Reading[FittedModel]:
     """The model of all rows at a point, which may start from results of the models without each fold.
 
     Where these were best after their last read, this one may go `further`: until it converges or for the most reads,
@@ -187,7 +192,7 @@ def fit_chosen(
     at_the_end = n_reads >= max(len(model.reached) for model in judged)
     if further and at_the_end and learner.method.final_max_passes(_outcomes(judged)) is None:
         n_reads, learner = learner.max_passes, replace(learner, sampled=True)
-    return fit_at_point(replace(scanned, learner=learner), point, n_reads, judged if own else ())
+    return (yield from fit_at_point(replace(scanned, learner=learner), point, n_reads, judged if own else ()))
 
 
 def models_by_point(models: Sequence[FoldModel], n_points: int) -> list[list[FoldModel]]:

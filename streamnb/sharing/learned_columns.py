@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, NoReturn, Self
+from operator import add
+from typing import Annotated, Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +19,7 @@ from streamnb.encoding.ngrams import NGrams, TokenScan
 from streamnb.encoding.table import column_options
 from streamnb.encoding.table_scan import TableScan
 from streamnb.encoding.text import learned_encoding
+from streamnb.fits.statistic import Statistic, added
 from streamnb.passes.contract import PassTask
 from streamnb.rows.boundary import checked
 from streamnb.rows.opening import opened
@@ -135,27 +137,17 @@ def _elsewhere() -> NoReturn:
     raise ValueError("the rows are at the sites; each reads its own")
 
 
-class LabelCounts:
-    """The number of rows of each label, and the counts of an encoding; both partial result and total."""
+@dataclass(eq=False)
+class LabelCounts(Statistic):
+    """The number of rows of each label, and the counts of an encoding."""
 
-    def __init__(self, rows: Mapping[Any, int], of_columns: Any = None):
-        self.rows, self.of_columns = Counter(rows), of_columns
-
-    @property
-    def nbytes(self) -> int:
-        return 100 * len(self.rows) + (0 if self.of_columns is None else self.of_columns.nbytes)
+    rows: Annotated[Counter[Any], add]
+    of_columns: Annotated[Any, added] = None
 
     @property
     def labels(self) -> np.ndarray:
         """The labels, sorted."""
         return np.unique(row_checks.check_labels([*self.rows])) if self.rows else np.zeros(0, np.int64)
-
-    def __add__(self, other: LabelCounts) -> LabelCounts:
-        columns = None if self.of_columns is None else self.of_columns + other.of_columns
-        return LabelCounts(self.rows + other.rows, columns)
-
-    def finish(self) -> LabelCounts:
-        return self if self.of_columns is None else LabelCounts(self.rows, self.of_columns.finish())
 
     def arrays(self) -> dict[str, Any]:
         columns = None if self.of_columns is None else self.of_columns.arrays()
@@ -171,7 +163,7 @@ class LabelScan(PassTask):
     title = "schema"
 
     def partial(self) -> LabelCounts:
-        return LabelCounts({}, None if self.columns is None else self.columns.partial())
+        return LabelCounts(Counter(), None if self.columns is None else self.columns.partial())
 
     def add(self, partial: LabelCounts, block: Block) -> None:
         labels, counts = np.unique(single_labels(block), return_counts=True)
@@ -181,7 +173,7 @@ class LabelScan(PassTask):
 
     def total(self, arrays: Mapping[str, Any]) -> LabelCounts:
         labels = row_checks.check_labels(arrays["labels"], "labels").tolist()
-        rows = dict(zip(labels, persistence.part(arrays, "rows", list[int]), strict=True))
+        rows = Counter(dict(zip(labels, persistence.part(arrays, "rows", list[int]), strict=True)))
         return LabelCounts(rows, None if self.columns is None else self.columns.total(arrays["of_columns"]))
 
 

@@ -86,11 +86,10 @@ class Answer(persistence.Saved):
 
 
 class _Asked(Exception):
-    """Ends a fit at a pass that has no answer yet."""
+    """Ends a fit at a pass that has no answer yet; holds its task and, where rows were read for it, total and report.
 
-    def __init__(self, task: PassTask, total: Any = None, report: Report | None = None):
-        super().__init__(task.name)
-        self.task, self.total, self.report = task, total, report
+    It is an exception, as `fit` of an estimator from outside may ask for passes by `drive`.
+    """
 
 
 def _alike(task: ReadTask, weights: dict[str, Any]) -> dict[str, Any]:
@@ -216,8 +215,8 @@ class Round(persistence.Saved):
             self._fitted(rows, True, **run)
         except _Asked as asked:
             rows.warn_of_outside()
-            report = asked.report or Report()
-            answer = Answer.of(self.fingerprint, asked.task, {}, asked.total, report)
+            task, total, report = asked.args
+            answer = Answer.of(self.fingerprint, task, {}, total, report)
             return replace(answer, sites={persistence.digest(answer.total) if site is None else site: report.rows})
         raise ValueError("this round asks for nothing; it is complete")
 
@@ -281,7 +280,7 @@ class Round(persistence.Saved):
         try:
             return None, self._fitted(self.schema.rows_elsewhere(), False)
         except _Asked as asked:
-            return asked.task, None
+            return asked.args[0], None
 
     def _fitted(self, rows: Source, reads: bool, **run: Any) -> Any:
         """The best of the estimators, fitted to rows whose passes are answered; see `_answers`."""

@@ -15,7 +15,7 @@ from streamnb.encoding.table import TableToLearn
 from streamnb.encoding.text import TextsToLearn, is_learned, text
 from streamnb.passes.checkpoint import SUMS
 from streamnb.passes.contract import RunOptions
-from streamnb.passes.run import run
+from streamnb.passes.run import run, run_reads
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding
@@ -205,7 +205,7 @@ class Schema(persistence.Saved):
         """
         rows, options = self.rows(X, y, sample_weight, site), RunOptions(progress, n_threads, memory_limit)
         task = ClassScan(self.moments, self.options, self.classes, memory_limit=options.memory_limit)
-        stats, report = run_scan(replace(task, folding=self.folding), rows, options)
+        stats, report = run_reads(run_scan(replace(task, folding=self.folding), rows, options))
         outside = rows.warn_of_outside()
         name = persistence.digest(stats) if site is None else site
         read = Site(report.rows, outside.rows, outside.levels, persistence.digest(stats))

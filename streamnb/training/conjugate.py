@@ -166,7 +166,7 @@ class ConjugateGradients(DescentTrainer):
             self.note(objective, left, seconds)
             if left > self._tol * first and self.n_passes < self._max_passes:
                 if self.n_passes == MANY_READS and self.products_of is not None:
-                    self._together = self._most_frequent(self.products_of)
+                    self._together = yield from self._most_frequent(self.products_of)
                     step = self._divided(residual)  # other directions than so far: begin anew
                 else:
                     step = directions.conjugate(self._divided(residual))
@@ -193,10 +193,10 @@ class ConjugateGradients(DescentTrainer):
         rows = np.append(self._sums.magnitudes**2 / self._sums.squares, self._sums.weight)
         return rows / self._sums.weight
 
-    def _most_frequent(self, products_of: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _most_frequent(self, products_of: Any) -> Generator[Any, Any, tuple[np.ndarray, np.ndarray]]:
         """The most frequent features that vary, and the inverse of the curvatures between them."""
         frequent = np.sort(np.argsort(-self._shares()[:-1], kind="stable")[:MOST_TOGETHER])
-        varies, products = products_of(self._at.kept[frequent])
+        varies, products = yield from products_of(self._at.kept[frequent])
         features = frequent[varies]
         factors = self._at.factors[features]
         products = products * factors * factors.T

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, row_checks
-from streamnb.fits.fit import run_fit
+from streamnb.fits.fit import reads_of
 from streamnb.models.linear import LinearModel
-from streamnb.passes.contract import Report, RunOptions
+from streamnb.passes.contract import Reading, Report, RunOptions
 from streamnb.problem.schemes import Scheme, as_scheme
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan
@@ -18,7 +18,7 @@ from streamnb.stats.second_moments import Products
 from streamnb.training.data import TrainingData, TrainingRows, start_weights
 from streamnb.training.method import Judge, Method, Trained, Trainer
 from streamnb.training.objectives import MOMENTS, RowSums, Softmax, features_used, inverse_frequency, scale_by_deviation
-from streamnb.training.products import ProductsOfRows
+from streamnb.training.products import products_of
 from streamnb.training.reading import ReadTask
 from streamnb.training.sampled_curvature import TrainingSample
 
@@ -154,7 +154,6 @@ class Learner:
         point: dict[str, Any],
         max_passes: int,
         judge: Judge | None = None,
-        n_threads: int = 1,
     ) -> Trainer:
         """The trainer of a point, with at most `max_passes` reads."""
         n_classes, n_seen = len(data.sums.own_weight), np.count_nonzero(data.sums.own_weight)
@@ -162,7 +161,7 @@ class Learner:
             # weights w / 2 and -w / 2 have half the penalty of the one row w of a model of these classes alone
             point = {**point, "l2": 2.0 * point["l2"]}
         trainer = self.method.trainer(data, point, float(self.tol), max_passes)
-        trainer.judge, trainer.n_threads = judge, n_threads
+        trainer.judge = judge
         return trainer
 
     def sample(
@@ -174,7 +173,7 @@ class Learner:
         options: RunOptions,
         scan: Report,
         name: str = "sample-to-train",
-    ) -> tuple[TrainingSample | None, Report]:
+    ) -> Reading[tuple[TrainingSample | None, Report]]:
         """A sample of the rows, drawn in one read, where it saves reads at this point.
 
         `scan` reports the scan of the rows; `name` is that of a file for a checkpoint.
@@ -184,7 +183,7 @@ class Learner:
         if never or not self.method.samples(data, point):
             return None, Report()
         row_bytes = scan.bytes / max(scan.rows, 1)
-        return TrainingSample.of(stats, rows, options.of_pass(name), row_bytes, self.method.sampling)
+        return (yield from TrainingSample.of(stats, rows, options.of_pass(name), row_bytes, self.method.sampling))
 
     def fit(
         self,
@@ -194,18 +193,15 @@ class Learner:
         max_passes: int,
         options: RunOptions,
         scan: Report,
-    ) -> FittedModel:
+    ) -> Reading[FittedModel]:
         """Train on the rows of these statistics; a checkpoint is a folder with one file per read."""
         data = self.data(stats, rows, options)
-        sample, before = self.sample(data, point, stats, rows, options, scan)
+        sample, before = yield from self.sample(data, point, stats, rows, options, scan)
         data = replace(data, sample=sample)
-        trainer = self.trainer(data, point, max_passes, n_threads=options.threads)
-        products = ProductsOfRows(rows, data.task.options, options)
-        if self.sampled and rows.read_here and self.class_weight is None:
-            trainer.products_of = products.of
-        trained, report = run_fit(trainer.reads(), rows.read, options, check=partial(check_rows, before=stats.n_rows))
+        trainer, products = self.trainer(data, point, max_passes), self.sampled and self.class_weight is None
+        trained, report = yield from train_alone(trainer, rows, stats.n_rows, options, products)
         warning = "" if trained.converged else self.method.unconverged(trained, self.tol, max_passes, self.max_passes)
-        results = trained.history, trained.converged, before + products.report + report
+        results = trained.history, trained.converged, before + report
         return FittedModel(self.model(stats, data, trained), *results, attributes=trainer.attributes, warning=warning)
 
     def model(self, stats: ClassStats, data: TrainingData, trained: Trained) -> LinearModel:
@@ -231,6 +227,16 @@ class Learner:
             raise ValueError(f"class_weight={self.class_weight!r} is for one label a row; give sample_weight")
         checked = arguments.check_class_weight(self.class_weight, stats.classes)
         return arguments.class_factors(checked, stats.classes, stats.weight)
+
+
+def train_alone(
+    trainer: Trainer, rows: TrainingRows, n_rows: int, options: RunOptions, products: bool
+) -> Reading[tuple[Trained, Report]]:
+    """Train a model by reads that it does not share, one of which may sum `products` of features."""
+    trainer.n_threads = options.threads
+    if products and rows.read_here:
+        trainer.products_of = partial(products_of, rows, trainer.task.options, options)
+    return reads_of(trainer.reads(), rows.read, options, check=partial(check_rows, before=n_rows))
 
 
 def _sure_intercepts(intercept: np.ndarray, stats: ClassStats) -> np.ndarray:

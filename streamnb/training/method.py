@@ -11,6 +11,7 @@ from streamnb.encoding.learning import LearnedStep
 from streamnb.fits.fit import Fit
 from streamnb.fits.passes import Pass
 from streamnb.models.linear import LinearModel
+from streamnb.passes.contract import Reading
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training.data import TrainingData
 from streamnb.training.objectives import Objective, one_row
@@ -61,7 +62,7 @@ class Trainer:
     n_threads : int
         Threads for the work between reads.
     products_of : callable, optional
-        Reads the rows once, for a model that has them for itself, and returns which of some features vary, and the sums
+        Asks for a read of its own, for a model that trains alone, and returns which of some features vary, and the sums
         of products of these about their means.
     """
 
@@ -70,7 +71,7 @@ class Trainer:
     reached = 0
     judge: Judge | None = None
     n_threads = 1
-    products_of: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
+    products_of: Callable[[np.ndarray], Reading[tuple[np.ndarray, np.ndarray]]] | None = None
 
     def __init__(self, data: TrainingData):
         self.task, self.fold = data.task, data.outside

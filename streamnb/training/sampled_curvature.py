@@ -12,8 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from streamnb.kernels.directions import add_multiple
-from streamnb.passes.contract import Report, RunOptions
-from streamnb.passes.run import run
+from streamnb.passes.contract import Reading, ReadRequest, Report, RunOptions
 from streamnb.rows.boundary import as_chunk
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.row_blocks import CSRChunk
@@ -82,7 +81,7 @@ class TrainingSample:
         options: RunOptions,
         row_bytes: float,
         how: Sampling,
-    ) -> tuple[Self, Report]:
+    ) -> Reading[tuple[Self, Report]]:
         """A sample of the rows of these statistics, drawn in one read, and the report of it."""
         n_values = row_bytes / (8 if rows.read.dtype is None else rows.read.dtype.itemsize)
         row_bytes = VALUE_BYTES * (n_values if how.n_values is None else how.n_values)
@@ -93,7 +92,7 @@ class TrainingSample:
         task = SampleTask(
             stats.classes, stats.folding, size, each=1, options=prepared, missing=missing, n_rows=stats.n_rows
         )
-        sample, report = run(task, rows.read, options)
+        sample, report = yield ReadRequest(task, rows.read, options)
         drawn = sample.drawn(weighed=False)
         if how.whole:
             drawn = replace(drawn, weight=drawn.weight * (stats.total_weight / drawn.weight.sum()))

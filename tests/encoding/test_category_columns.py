@@ -13,6 +13,7 @@ from streamnb.core import persistence
 from streamnb.encoding.category_columns import CategoryColumns, LevelCollector, are_some_of, numbers_of
 from streamnb.encoding.learning import learned_levels
 from streamnb.passes.contract import RunOptions
+from streamnb.passes.run import run_reads
 from streamnb.rows.boundary import as_chunk
 from streamnb.rows.opening import opened
 
@@ -22,7 +23,9 @@ FAMILY = snb.Mixed({"categorical": [0, 1], "poisson": ...})
 
 
 def learned(X):
-    return learned_levels(FAMILY.coded_columns, opened(X, labelled=False), RunOptions(), "a test", None).whole
+    return run_reads(
+        learned_levels(FAMILY.coded_columns, opened(X, labelled=False), RunOptions(), "a test", None)
+    ).whole
 
 
 def indicators(X, levels):

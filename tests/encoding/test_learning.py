@@ -18,7 +18,7 @@ from streamnb.encoding.learning import (
     quantile_normal,
 )
 from streamnb.passes.contract import RunOptions
-from streamnb.passes.run import run
+from streamnb.passes.run import run, run_reads
 from streamnb.rows.boundary import as_chunk
 from streamnb.rows.opening import opened
 
@@ -56,7 +56,7 @@ M = np.array([[0.0, -1.0], [3.0, 2.0], [1.0, 0.0]])
 
 
 def test_what_does_not_go_together_is_named():
-    maps = learned_maps(["log1p"], opened(M, labelled=False), RunOptions(), "a test", None)
+    maps = run_reads(learned_maps(["log1p"], opened(M, labelled=False), RunOptions(), "a test", None))
     with pytest.raises(ValueError, match="normalize='l1' does not go with maps"):
         check_maps(["log1p"], None, "l1")
     with pytest.raises(ValueError, match="maps='none' is applied in the scan, which had 'log1p'"):

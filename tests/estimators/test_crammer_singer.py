@@ -15,6 +15,7 @@ import streamnb as snb
 from streamnb.estimators.trained_cv import choose_best, fit_best, scanned_to_choose
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.contract import RunOptions
+from streamnb.passes.run import run_reads
 from streamnb.rows.opening import opened
 from streamnb.selection.penalty_search import judged_models
 
@@ -195,7 +196,7 @@ def test_it_is_a_candidate_of_searches_and_ends_when_time_is_over():
     assert judged.point["C"] == 0.3 and judged.reads <= 30 - 2
     hurried = snb.CrammerSingerSVMCV(GRID, folds=FOLDS)
     scanned = scanned_to_choose(hurried, opened(X, Y), None, RunOptions(progress=False))
-    models, report = judged_models(scanned, as_scorer(hurried.scoring), time_is_up=lambda: True)
+    models, report = run_reads(judged_models(scanned, as_scorer(hurried.scoring), time_is_up=lambda: True))
     assert scanned.report.rows == 150 and report.rows == 2 * 150  # a read, and one that judges
     choose_best(hurried, scanned, models)
     with pytest.warns(snb.StreamnbWarning, match="after 1 reads at most|the 1 allowed reads were spent"):

@@ -6,7 +6,7 @@ from sklearn.exceptions import NotFittedError
 
 import streamnb as snb
 from streamnb.estimators.classifier import model_and_rows
-from streamnb.estimators.scan_fits import with_key
+from streamnb.estimators.incremental import with_key
 
 X, Y = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 1.0], [1.0, 1.0]]), np.array([0, 1, 0, 1])
 

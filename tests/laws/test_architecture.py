@@ -68,11 +68,11 @@ ABOVE = 4  # classes of ours in the order in which attributes of a public one ar
 NAMED_ALIKE = {"_Positive": {"dispersion"}, "_Sum": {"parts"}}  # names that users, and files, have for both
 MOST = {  # `make house` prints what there is
     "expression nodes": 288_500,
-    "statements": 44_500,
+    "statements": 44_320,
     "nodes per statement": 6.55,  # fewer files have fewer imports, which are statements without nodes
-    "classes": 680,
-    "files": 333,
-    "files with one importer": 72,
+    "classes": 676,
+    "files": 330,
+    "files with one importer": 70,
     "conditional expressions per 1,000 statements": 57.0,
     "starred arguments per 1,000 statements": 23.6,
     "lines of tests": 56_500,

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 import streamnb as snb
-from streamnb.regression.saving import from_state, to_state
 from tests.regression.test_regressor import X, Y
 
 TWO = np.column_stack([Y, X[:, 1] + 9.0])
@@ -47,10 +46,10 @@ def test_parameters_that_were_set_after_the_fit_change_no_model(tmp_path):
     ],
 )
 def test_weights_without_sums_are_checked(wrong):
-    state = to_state(WIDE)
-    assert from_state(snb.Ridge, state).coef_.tolist() == WIDE.coef_.tolist()
+    state = WIDE._to_state()
+    assert snb.Ridge._from_state(state).coef_.tolist() == WIDE.coef_.tolist()
     with pytest.raises((ValueError, TypeError)):
-        from_state(snb.Ridge, {**state, "fitted": {**state["fitted"], **wrong}})
+        snb.Ridge._from_state({**state, "fitted": {**state["fitted"], **wrong}})
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -19,6 +19,7 @@ from streamnb.evaluation.scorers import SCORERS
 from streamnb.passes import checkpoint
 from streamnb.passes.checkpoint import Checkpoint
 from streamnb.passes.contract import RunOptions
+from streamnb.passes.run import run_reads
 from streamnb.problem.families import as_family
 from streamnb.rows import row_blocks
 from streamnb.rows.opening import opened
@@ -125,7 +126,7 @@ def test_a_scoring_scan_that_was_broken_off_goes_on_to_the_same_bits(scoring, tm
         poisson, penalties = as_family("poisson"), (snb.L1(grid), snb.L2(grid))
         asked = [cross_validation.Candidate.of(stats, poisson, penalty, {}, 1) for penalty in penalties]
         options, scorer = RunOptions(progress=False, **run), SCORERS[scoring]
-        judged, report, _ = cross_validation.judged_together(asked, scorer, rows, options)
+        judged, report, _ = run_reads(cross_validation.judged_together(asked, scorer, rows, options))
         return [each.scores(scorer) for each in judged], report
 
     add, written = Checkpoint.add, []

@@ -84,7 +84,12 @@ def test_no_sample_of_the_rows_is_drawn(tmp_path, monkeypatch):
     model = snb.SoftmaxRegression(2.0, tol=1e-1)
     found, _ = in_rounds(SCHEMA.fit(model), PARTS, tmp_path)
     sampled = snb.SoftmaxRegression(2.0, tol=1e-1).fit(POOLED)
-    monkeypatch.setattr(Learner, "sample", lambda self, *_, **__: (None, type(sampled.report_)()))
+
+    def no_sample(*_, **__):
+        yield from ()
+        return None, type(sampled.report_)()
+
+    monkeypatch.setattr(Learner, "sample", no_sample)
     whole = snb.SoftmaxRegression(2.0, tol=1e-1).fit(POOLED)
     np.testing.assert_array_equal(found.coef_, whole.coef_)
     assert not np.array_equal(found.coef_, sampled.coef_)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from streamnb.passes.contract import RunOptions
+from streamnb.passes.run import run_reads
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan, run_scan
@@ -14,7 +15,7 @@ rng = np.random.default_rng(0)
 
 def scanned(y, weight=None, folding=None):
     task = ClassScan(("sum",), RowOptions(), folding=folding, labels=True)
-    return run_scan(task, opened(rng.random((len(y), 2)), y, weight), RunOptions())[0]
+    return run_reads(run_scan(task, opened(rng.random((len(y), 2)), y, weight), RunOptions()))[0]
 
 
 @pytest.mark.parametrize("y", [np.ones((5, 3), int), np.zeros((5, 3), int), np.tile([0, 1], (5, 1))])

@@ -1,8 +1,9 @@
 """Training by hand: what a model is trained on, and its trainer asked for all reads."""
 
 import streamnb as snb
-from streamnb.fits.fit import run_fit
+from streamnb.fits.fit import reads_of
 from streamnb.passes.contract import RunOptions
+from streamnb.passes.run import run_reads
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
 from streamnb.training import objectives
@@ -27,4 +28,4 @@ def scanned(X, y, objective, **options):
 
 def trained(trainer, X, y):
     """What a trainer comes to, of all the reads that it asks for."""
-    return run_fit(trainer.reads(), opened(X, y), OPTIONS)[0]
+    return run_reads(reads_of(trainer.reads(), opened(X, y), OPTIONS))[0]

@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 import streamnb as snb
 from streamnb.passes.contract import RunOptions
+from streamnb.passes.run import run_reads
 from streamnb.rows.opening import opened
 from streamnb.training.coordinates import CentredFeatures
 from streamnb.training.data import TrainingRows
@@ -28,8 +29,8 @@ def curved(objective, y, rows=X, fold=None):
     """The curvature of a sample of all rows, and its coordinates."""
     data = training.scanned(rows, y, objective)
     stats = snb.scan(rows, y, moments=MOMENTS)
-    sample, report = TrainingSample.of(
-        stats, TrainingRows(opened(rows, y), 12, stats.options), RunOptions(), 100.0, Sampling()
+    sample, report = run_reads(
+        TrainingSample.of(stats, TrainingRows(opened(rows, y), 12, stats.options), RunOptions(), 100.0, Sampling())
     )
     assert report.reads == 1 and len(sample.rows.weight) == len(y)
     sample = sample if fold is None else replace(sample, rows=replace(sample.rows, fold=fold)).outside(1)
