@@ -225,7 +225,7 @@ class _IndicatorInZarr(Column):
     ndim = 2
 
     def __init__(self, store: CSRStore):
-        check_complete(*store.arrays)
+        check_complete(store)
         self._store, self.shape, self.arrays, self.n_rows = store, store.shape, store.arrays, store.shape[0]
 
     def reader(self, start: int, readers: Readers | None = None) -> Ask:

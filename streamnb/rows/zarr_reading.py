@@ -107,16 +107,42 @@ def with_fast_codecs(array: zarr.Array) -> zarr.Array:
         return zarr.Array(type(opened)(metadata=metadata, store_path=opened.store_path))
 
 
-def check_complete(*arrays: zarr.Array) -> None:
-    """Refuse arrays of one store with missing chunks, which zarr would read as the fill value."""
-    found = with_retries(lambda: sync(_stored_keys(arrays)), arrays[0].store)
-    for array, stored in zip(arrays, found, strict=True):
-        missing = _n_missing(array, stored)
-        if missing > 0:
-            raise DataError(
-                f"{_lacking(array, missing)}; copy the store again, or write it anew with snb.write_csr (zarr leaves "
-                "out chunks of zeros unless told write_empty_chunks=True)"
-            )
+def check_complete(store: "CSRStore") -> None:
+    """Refuse missing chunks of a CSR matrix, which zarr reads as zeros, unless its writer may have left out zeros."""
+    found = with_retries(lambda: sync(_stored_keys(store.arrays)), store.data.store)
+    for array, stored in zip(store.arrays, found, strict=True):
+        missing = [] if array.attrs.get(EMPTY_CHUNKS) is False else _missing(array, stored)
+        if not missing:
+            continue
+        what = (
+            f"{_lacking(array, len(missing))}; copy the store again, or write it anew with snb.write_csr (zarr leaves "
+        )
+        what += "out chunks of zeros unless told write_empty_chunks=True)"
+        unit = (array.shards or array.chunks)[0]
+        if store.ours:
+            raise DataError(what)
+        if array is store.indices and _are_first_columns(store, missing, unit):
+            warn(f"X: {what}. Its rows count as having column 0; if they do, set array.attrs['{EMPTY_CHUNKS}'] = False")
+        elif array is not store.indptr or not _are_empty_rows(store, missing, unit):
+            raise DataError(what)
+
+
+def _are_empty_rows(store: "CSRStore", missing: list[tuple[int, ...]], unit: int) -> bool:
+    """Whether chunks of `indptr` that are missing can be zeros: they come first, and the next row has its values."""
+    n_zeros = len(missing) * unit
+    if missing[-1][0] >= len(missing):
+        return False
+    if n_zeros >= store.indptr.shape[0]:
+        return store.data.shape[0] == 0
+    end: Any = store.indptr[n_zeros]
+    return bool(end <= store.shape[1] and len(np.unique(store.indices[:end])) == end)
+
+
+def _are_first_columns(store: "CSRStore", missing: list[tuple[int, ...]], unit: int) -> bool:
+    """Whether chunks of `indices` that are missing can be zeros: no row has two values there."""
+    ends = store.indptr[:]
+    inside = [np.arange(at * unit + 1, min((at + 1) * unit, store.indices.shape[0])) for (at,) in missing]
+    return bool(np.isin(np.concatenate(inside), ends).all())
 
 
 def check_filled(array: zarr.Array, name: str) -> None:
@@ -131,7 +157,7 @@ def check_filled(array: zarr.Array, name: str) -> None:
         stored = sync(_stored_keys([array]))[0]
     except Exception:  # web servers that list no keys raise errors of any type
         return
-    missing = _n_missing(array, stored)
+    missing = len(_missing(array, stored))
     if missing == 0 or not stored:  # nor do these list the metadata
         return
     fill = repr(np.asarray(array.fill_value).item())
@@ -153,14 +179,10 @@ def _grid(array: zarr.Array) -> list[int]:
     return [-(-length // unit) for length, unit in zip(array.shape, array.shards or array.chunks, strict=True)]
 
 
-def _n_missing(array: zarr.Array, stored: set[str]) -> int:
-    """The number of chunks that are not among the stored keys."""
-    grid, there = _grid(array), {key for key in stored if not key.rpartition("/")[2].startswith((".z", "zarr.json"))}
-    missing = math.prod(grid) - len(there)
-    if missing > 0:
-        return missing
-    folder = f"{array.path}/" if array.path else ""  # there may be files that are not chunks
-    return sum(folder + array.metadata.encode_chunk_key(at) not in there for at in np.ndindex(*grid))
+def _missing(array: zarr.Array, stored: set[str]) -> list[tuple[int, ...]]:
+    """The places of chunks that are not among the stored keys."""
+    folder = f"{array.path}/" if array.path else ""
+    return [at for at in np.ndindex(*_grid(array)) if folder + array.metadata.encode_chunk_key(at) not in stored]
 
 
 async def _stored_keys(arrays: Iterable[zarr.Array]) -> list[set[str]]:
@@ -382,7 +404,10 @@ def ahead(requests: Iterable[Callable[[], T]]) -> Generator[T]:
 
 
 class CSRStore(NamedTuple):
-    """An open CSR group whose shapes agree; `positive` if every stored value is known to be above zero."""
+    """An open CSR group whose shapes agree; `positive` if every stored value is known to be above zero.
+
+    `ours` says whether `write_csr` has written it, which writes every chunk.
+    """
 
     where: str
     shape: tuple[int, int]
@@ -390,6 +415,7 @@ class CSRStore(NamedTuple):
     indices: zarr.Array
     indptr: zarr.Array
     positive: bool
+    ours: bool
 
     @property
     def arrays(self) -> tuple[zarr.Array, zarr.Array, zarr.Array]:
@@ -432,7 +458,7 @@ def open_csr(group: zarr.Group) -> CSRStore:
         raise DataError(f"X: {where}: data has {data.shape[0]} entries and indices {indices.shape[0]}")
     known: Any = attrs.get("streamnb")
     positive = isinstance(known, dict) and known.get("non_negative") is True and known.get("explicit_zeros") is False
-    return CSRStore(where, (int(shape[0]), int(shape[1])), **arrays, positive=positive)
+    return CSRStore(where, (int(shape[0]), int(shape[1])), **arrays, positive=positive, ours=known is not None)
 
 
 def member_of(group: zarr.Group, path: str) -> Any:

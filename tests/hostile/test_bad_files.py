@@ -184,17 +184,6 @@ def test_missing_chunks_of_csr(layout, name, which, tmp_path):
             use(group)
 
 
-def test_chunks_that_were_left_out_on_writing_have_a_cure(tmp_path):
-    x = sp.csr_array(np.vstack([np.zeros((30, 9)), np.eye(9), np.zeros((2, 9))]))
-    attributes = {"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": list(x.shape)}
-    group = zarr.create_group(tmp_path / "x.zarr", attributes=attributes)
-    for name in ("data", "indices", "indptr"):  # zarr leaves out chunks of zeros unless told otherwise
-        values = getattr(x, name)
-        group.create_array(name, shape=values.shape, chunks=(5,), dtype=values.dtype, fill_value=0)[:] = values
-    with refused(snb.DataError, "indptr", "chunk", "write_empty_chunks|write_csr"):
-        snb.scan(group, ROWS.y)
-
-
 def test_a_truncated_copy_of_labels(tmp_path):
     group = csr_group(ROWS, tmp_path)
     DAMAGE["garbage"](chunk_files(tmp_path, "y")[1])

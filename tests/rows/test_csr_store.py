@@ -92,3 +92,43 @@ def test_a_store_of_somebody_else_has_its_values_read(tmp_path):
     del group.attrs["streamnb"]
     group["data"][:] = [1.0, 0.0]
     assert snb.scan(group, "y", moments=["nonzero"]).nonzero.tolist() == [[1, 0], [0, 0]]
+
+
+# ---- chunks that are missing -----------------------------------------------------------------------------------------
+
+
+def sparse_store(X, lost=(), **attributes):
+    """A group without the chunks of zeros, as zarr writes it, and without those that are lost."""
+    kept, matrix = {}, sp.csr_array(np.asarray(X, "f4"))
+    group = zarr.open_group(MemoryStore(kept), mode="w", zarr_format=2)
+    about = {"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": list(X.shape)}
+    group.attrs.update(about | attributes)
+    for name in ("data", "indices", "indptr"):
+        values = getattr(matrix, name)
+        array = group.create_array(name, shape=values.shape, dtype=values.dtype, chunks=(8,))
+        array[:] = values
+    for key in lost:
+        del kept[key]
+    return group
+
+
+FULL = np.random.default_rng(0).poisson(1.0, (60, 5))
+
+
+def test_rows_without_values_may_have_no_chunks():
+    for X in (np.zeros((60, 5)), FULL * (np.arange(60) >= 20)[:, None]):
+        assert np.array_equal(snb.scan(sparse_store(X), np.arange(60) % 2).sum, snb.scan(X, np.arange(60) % 2).sum)
+
+
+def test_chunks_that_were_in_the_first_column_or_lost_are_warned_of():
+    X, y = np.concatenate([FULL[:30], np.eye(1, 5).repeat(30, axis=0)]), np.arange(60) % 2
+    with pytest.warns(snb.StreamnbWarning, match=r"'indices' .* lacks 4 of its .* Its rows count as having column 0"):
+        assert np.array_equal(snb.scan(sparse_store(X), y).sum, snb.scan(X, y).sum)
+    with pytest.raises(snb.DataError, match=r"'indices' .* lacks 4 of its"):
+        snb.scan(sparse_store(X, streamnb={}), y)
+
+
+@pytest.mark.parametrize("lost", ["indptr/0", "indptr/1", "indices/0", "indices/2", "data/1"])
+def test_chunks_that_cannot_have_been_zeros_are_refused(lost):
+    with pytest.raises(snb.DataError, match=r"lacks 1 of its .* copy the store again, or write it anew"):
+        snb.scan(sparse_store(FULL, [lost]), np.arange(60) % 2)
