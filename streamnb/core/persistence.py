@@ -109,6 +109,8 @@ def array(name: str, value: Any, dtypes: Any, shape: tuple[int | None, ...]) -> 
 def part(state: Mapping[str, Any], name: str, kind: Any, lengths: dict[str, int] | None = None) -> Any:
     """Return a part of a loaded state if it is of a type, or an array of a form; `lengths` are of its dimensions."""
     value, kind = state[name], Annotated[np.ndarray, kind] if isinstance(kind, str) else kind
+    if get_origin(kind) is Annotated and not isinstance(kind.__metadata__[0], str):
+        kind = kind.__origin__  # the rest says how it merges
     for each in get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,):
         if isinstance(each, type) and issubclass(each, InPlace) and not isinstance(value, each | None):
             value = each._from_state(value)

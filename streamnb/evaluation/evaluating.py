@@ -24,10 +24,11 @@ from streamnb.evaluation.judging import (
     ranked_apart,
 )
 from streamnb.evaluation.slices import MIN_ROWS, Slicing, given_columns
+from streamnb.fits.passes import StatisticTask
 from streamnb.fits.statistic import Statistic
 from streamnb.models.linear import LinearModel
 from streamnb.models.portable import PortableModel
-from streamnb.passes.contract import PassTask, RunOptions
+from streamnb.passes.contract import PassTask, Report, RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.in_arrays import opened_columns
 from streamnb.rows.opening import with_labels
@@ -286,7 +287,7 @@ def _columns_like(labels: np.ndarray, names: list[Any]) -> np.ndarray | None:
 def _labels(given: dict[str, Any]) -> np.ndarray:
     """The labels of y_true and y_pred, sorted."""
     columns = {name: values for name, values in given.items() if name in LABELS}
-    return run(_LabelsTask(), opened_columns(columns, LABELS), RunOptions())[0].labels
+    return run(StatisticTask(_Labels(np.zeros(0))), opened_columns(columns, LABELS), RunOptions())[0].labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -409,23 +410,17 @@ def _second_less_first(scores: np.ndarray) -> np.ndarray:
     return np.subtract(second, first, out=np.zeros(second.shape), where=first != second)
 
 
-@dataclass(frozen=True)
-class _LabelsTask(PassTask):
-    """Collects the distinct labels."""
-
-    title = "labels"
-
-    def partial(self) -> _Labels:
-        return _Labels(np.zeros(0))
-
-    def add(self, partial: _Labels, block: Block) -> None:
-        for name, labels in block.X.items():
-            seen = np.unique(row_checks.check_labels(labels, name, block.first_row))
-            partial.labels = merged_classes(partial.labels, seen)
-
-
 @dataclass(eq=False)
 class _Labels(Statistic):
     """Distinct labels, sorted."""
 
     labels: Annotated[np.ndarray, merged_classes]
+    title = "labels"
+
+    def ended(self, report: Report) -> _Labels:
+        return self
+
+    def add_block(self, block: Block) -> None:
+        for name, labels in block.X.items():
+            seen = np.unique(row_checks.check_labels(labels, name, block.first_row))
+            self.labels = merged_classes(self.labels, seen)

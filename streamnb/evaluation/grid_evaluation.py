@@ -1,21 +1,20 @@
 """Evaluates all models of a grid on the same rows at once: on all of them, or against a reference."""
 
 from collections.abc import Iterator
-from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import arguments, persistence, row_checks
+from streamnb.core import arguments, memory, persistence, row_checks
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.score_order import Histogram, Ranking
 from streamnb.evaluation.tallied import DECISIONS, outputs_of_margins
 from streamnb.evaluation.tallies import LOSSES, OUTCOMES, Decisions, Rows, losses_of, ratio
-from streamnb.fits.statistic import Tally, restored, state_of
+from streamnb.fits.statistic import Mergeable, added
 from streamnb.kernels import judge, nested, ranks
 from streamnb.kernels.lanes import LANES
 from streamnb.problem.schemes import Scheme, TwoClasses, raw_scores
@@ -25,11 +24,66 @@ from streamnb.stats.row_means import RowMeans, WeightTable, pairs_of_state
 CACHED_MARGINS = 1 << 16  # transposed at once
 
 
+@dataclass(eq=False)
+class GridDecisions(Mergeable):
+    """`Decisions` of G models: arrays with an axis for the models before those of the classes."""
+
+    _true: Annotated[WeightTable, added]
+    _hit: Annotated[WeightTable, added]
+    _predicted: Annotated[WeightTable, added]
+    _table: Annotated[WeightTable, added]
+    _right: Annotated[RowMeans, added]
+
+    @classmethod
+    def of(cls, n_points: int, n_classes: int, with_table: bool) -> Self:
+        """Decisions without rows."""
+        true, predicted = WeightTable.of_shape(n_classes), WeightTable.of_shape(n_points, n_classes)
+        hit = WeightTable(memory.zeros(2, n_classes, n_points).transpose(0, 2, 1))  # models beside each other in memory
+        table = WeightTable.of_shape(n_points if with_table else 0, n_classes, n_classes)
+        return cls(true, hit, predicted, table, RowMeans.of_values(map(str, range(n_points))))
+
+    def add(self, labels: np.ndarray, weight: np.ndarray, decided: np.ndarray) -> None:
+        """Add rows with one label each and the decisions of the models, (n, G)."""
+        self._true.add((labels,), weight)
+        hit, right = self._hit.pairs.transpose(0, 2, 1), self._right.pairs[:, 0]
+        judge.count_decisions(labels, weight, decided, hit, self._predicted.pairs, self._table.pairs, *right)
+
+    @property
+    def without_table(self) -> bool:
+        return self._table.pairs.size == 0
+
+    def add_each_once(self, labels: np.ndarray, decided: np.ndarray) -> None:
+        """Add unweighted rows where no confusion matrix is kept."""
+        n_points, n_classes = self._predicted.pairs.shape[1:]
+        hit, predicted = np.zeros((2, n_classes, n_points), np.int32)
+        judge.count_rows(labels, decided, hit, predicted)
+        right = self._right.pairs[0, 0]  # sums of whole numbers are exact, here and below
+        right += np.append(hit.sum(axis=0), len(labels))
+        self._true.pairs[0] += np.bincount(labels, minlength=n_classes)
+        self._hit.pairs[0] += hit.T
+        self._predicted.pairs[0] += predicted.T
+
+    def rates(self) -> tuple[np.ndarray, np.ndarray]:
+        """The share of the weight decided correctly (G,), and the same of each class (G, K); NaN without weight."""
+        right, lost = self._right.pairs[:, 0]
+        return ratio(right[:-1] + lost[:-1], np.array(self._right.weight), np.nan), ratio(
+            self._hit.sums, self._true.sums, np.nan
+        )
+
+    def of_point(self, point: int) -> Decisions:
+        """The decisions of one model."""
+        outcomes = self._hit.of(point), self._true.of(...), self._predicted.of(point)
+        counts: dict[str, Any] = dict(zip(OUTCOMES, outcomes, strict=True))
+        counts["table"] = None if self.without_table else self._table.of(point)
+        return Decisions(counts, self._right.one(point, *Decisions.names))
+
+
 @persistence.register
-class GridEvaluation(Tally):
+@dataclass(eq=False)
+class GridEvaluation(Mergeable):
     """Evaluates G models on rows with one label each; merges with ``+`` as `Evaluation` does.
 
-    Parameters
+    Attributes
     ----------
     empty : Evaluation
         Of one model, without rows.
@@ -37,25 +91,35 @@ class GridEvaluation(Tally):
         G.
     """
 
-    parts = "n_rows", "total", "decisions", "ranking", "margin", "losses"
+    empty: Evaluation
+    n_points: int
+    n_rows: Annotated[int, added] = 0
+    total: Annotated[RowMeans, added] = field(default_factory=lambda: RowMeans.of_values(()))
+    decisions: Annotated[GridDecisions | None, added] = None
+    ranking: Annotated[Ranking | None, added] = None
+    margin: Annotated[Ranking | None, added] = None
+    losses: Annotated[list[RowMeans], added] = field(default_factory=list)
 
-    def __init__(self, empty: Evaluation, n_points: int):
-        self._empty, self._n_points = empty, n_points
-        needs = empty.needs
-        self.n_rows, self.total = 0, RowMeans(())
-        of_decisions = needs & {"hits", "confusion"}
-        self.decisions = GridDecisions(n_points, empty.n_classes, "confusion" in needs) if of_decisions else None
-        self.ranking, self.margin = (
-            empty.ranking_of(n_points) if name in needs else None for name in ("ranking", "margin")
-        )
-        self.losses = [RowMeans(LOSSES) for _ in range(n_points)] if "probabilities" in needs else []
+    @classmethod
+    def of(cls, empty: Evaluation, n_points: int) -> Self:
+        """The evaluation of no rows."""
+        needs, grid = empty.needs, cls(empty, n_points)
+        if needs & {"hits", "confusion"}:
+            grid.decisions = GridDecisions.of(n_points, empty.n_classes, "confusion" in needs)
+        if "ranking" in needs:
+            grid.ranking = empty.ranking_of(n_points)
+        if "margin" in needs:
+            grid.margin = empty.ranking_of(n_points)
+        if "probabilities" in needs:
+            grid.losses = [RowMeans.of_values(LOSSES) for _ in range(n_points)]
+        return grid
 
     def add_decided(self, decided: np.ndarray, labels: np.ndarray, weight: np.ndarray | None) -> None:
         """Add rows with the decisions of the models (n, G), possibly padded; without weights each row counts once."""
         assert self.decisions is not None
         if weight is None and self.decisions.without_table:
             self.n_rows += len(labels)
-            self.total.pairs[0][-1] += len(labels)
+            self.total.pairs[0, 0, -1] += len(labels)
             self.decisions.add_each_once(labels, decided)
         else:
             weight = np.ones(len(labels)) if weight is None else weight
@@ -91,9 +155,9 @@ class GridEvaluation(Tally):
         step = max(CACHED_MARGINS // margins[0].size, 1)
         parts = []
         for first in range(0, len(margins), step):
-            few = margins[first : first + step, :, : self._n_points].swapaxes(1, 2)
+            few = margins[first : first + step, :, : self.n_points].swapaxes(1, 2)
             ranked = ranked_by(few.reshape(-1, margins.shape[1]))
-            parts.append(np.ascontiguousarray(ranked.reshape(len(few), self._n_points, -1).swapaxes(1, 2)))
+            parts.append(np.ascontiguousarray(ranked.reshape(len(few), self.n_points, -1).swapaxes(1, 2)))
         return np.concatenate(parts)
 
     def of_point(self, point: int) -> Evaluation:
@@ -103,10 +167,10 @@ class GridEvaluation(Tally):
         tallies |= {name: tally.of_point(point) for name, tally in kept.items() if tally is not None}
         if self.losses:
             tallies["losses"] = self.losses[point]
-        return self._empty.with_tallies(self.n_rows, tallies)
+        return self.empty.with_tallies(self.n_rows, tallies)
 
     def _to_state(self) -> dict[str, Any]:
-        return {"empty": self._empty, "n_points": self._n_points, **super()._to_state()}
+        return {"empty": self.empty, "n_points": self.n_points, **self.arrays()}
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
@@ -115,9 +179,9 @@ class GridEvaluation(Tally):
             raise ValueError("a grid of evaluations should have an empty evaluation and the losses of each model")
         if state["decisions"] is not None:  # checked before tables larger than the file are allocated
             pairs_of_state("predicted", state["decisions"]["_predicted"], (n_points, empty.n_classes))
-        grid = cls(empty, n_points)
-        grid.restore({name: state[name] for name in cls.parts})
-        return grid
+        return cls.of(empty, n_points).of_arrays(
+            {name: part for name, part in state.items() if name not in ("empty", "n_points")}
+        )
 
     def accuracy_and_recall(self) -> tuple[np.ndarray, np.ndarray, None]:
         """Accuracy of all models (G,), and recall of each class (G, K), NaN for classes without rows; both exact."""
@@ -126,17 +190,15 @@ class GridEvaluation(Tally):
 
 
 @persistence.register
-class EachEvaluation(Tally):
+@dataclass(eq=False)
+class EachEvaluation(Mergeable, persistence.Parameters):
     """Evaluates models one by one: for multi-label rows, and for pairs of classes."""
 
-    parts = ("_each",)
-
-    def __init__(self, empty: Evaluation, n_points: int):
-        self._each = [empty.begun() for _ in range(n_points)]
+    each: Annotated[list[Evaluation], added]
 
     def add(self, scheme: Scheme, margins: np.ndarray, labels: Any, weight: np.ndarray) -> None:
         """Add rows with their margins (n, R, G), possibly padded."""
-        for point, evaluation in enumerate(self._each):
+        for point, evaluation in enumerate(self.each):
             of_model = np.ascontiguousarray(margins[:, :, point])
             outputs = outputs_of_margins(scheme, of_model, evaluation.needs)
             if evaluation.needs & DECISIONS:
@@ -145,69 +207,7 @@ class EachEvaluation(Tally):
 
     def of_point(self, point: int) -> Evaluation:
         """The evaluation of one model."""
-        return self._each[point]
-
-    def _to_state(self) -> dict[str, Any]:
-        return {"each": self._each}
-
-    @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> Self:
-        each = state["each"]
-        if not each or not persistence.is_a(list[Evaluation], each):
-            raise ValueError("a grid of evaluations should be a list of them")
-        judged = cls(each[0], 0)
-        judged._each = each
-        return judged
-
-
-class GridDecisions(Tally):
-    """`Decisions` of G models: arrays with an axis for the models before those of the classes."""
-
-    parts = "_true", "_hit", "_predicted", "_table", "_right"
-
-    def __init__(self, n_points: int, n_classes: int, with_table: bool):
-        self._true, self._predicted = WeightTable(n_classes), WeightTable(n_points, n_classes)
-        self._hit = WeightTable(n_classes, n_points)
-        self._hit.pairs = self._hit.pairs.transpose(0, 2, 1)  # models beside each other in memory
-        self._table = WeightTable(n_points if with_table else 0, n_classes, n_classes)
-        self._right = RowMeans(map(str, range(n_points)))
-
-    def add(self, labels: np.ndarray, weight: np.ndarray, decided: np.ndarray) -> None:
-        """Add rows with one label each and the decisions of the models, (n, G)."""
-        self._true.add((labels,), weight)
-        hit, right = self._hit.pairs.transpose(0, 2, 1), self._right.pairs
-        judge.count_decisions(labels, weight, decided, hit, self._predicted.pairs, self._table.pairs, *right)
-
-    @property
-    def without_table(self) -> bool:
-        return self._table.pairs.size == 0
-
-    def add_each_once(self, labels: np.ndarray, decided: np.ndarray) -> None:
-        """Add unweighted rows where no confusion matrix is kept."""
-        n_points, n_classes = self._predicted.pairs.shape[1:]
-        hit, predicted = np.zeros((2, n_classes, n_points), np.int32)
-        judge.count_rows(labels, decided, hit, predicted)
-        sums, _ = self._right.pairs
-        sums += np.append(hit.sum(axis=0), len(labels))  # whole numbers: the sum is exact, here and below
-        self._true.pairs[0] += np.bincount(labels, minlength=n_classes)
-        self._hit.pairs[0] += hit.T
-        self._predicted.pairs[0] += predicted.T
-
-    def rates(self) -> tuple[np.ndarray, np.ndarray]:
-        """The share of the weight decided correctly (G,), and the same of each class (G, K); NaN without weight."""
-        right, lost = self._right.pairs
-        return ratio(right[:-1] + lost[:-1], np.array(self._right.weight), np.nan), ratio(
-            self._hit.sums, self._true.sums, np.nan
-        )
-
-    def of_point(self, point: int) -> Decisions:
-        """The decisions of one model."""
-        counts = self._hit.of(point), self._true.of(...), self._predicted.of(point)
-        decisions = Decisions(len(self._true.sums), False)
-        decisions.counts |= dict(zip(OUTCOMES, counts, strict=True))
-        decisions.counts["table"] = None if self.without_table else self._table.of(point)
-        decisions.means = self._right.one(point, *Decisions.names)
-        return decisions
+        return self.each[point]
 
 
 # ---- against a reference ---------------------------------------------------------------------------------------------
@@ -267,13 +267,14 @@ class JudgedRows:
 
 
 @persistence.register
-class ReferenceEvaluation(Tally):
+@dataclass(eq=False)
+class ReferenceEvaluation(Mergeable):
     """Evaluates G models against a reference; merges with ``+`` as `Evaluation` does.
 
     A row of weights compares a class or label u with the reference r. Its margins should rank the rows of u above those
     of r; rows of neither, or of both, are skipped (section 7 of Shishkova 2016).
 
-    Parameters
+    Attributes
     ----------
     own : (R,) int
         Number of the class u of each row of weights.
@@ -282,32 +283,21 @@ class ReferenceEvaluation(Tally):
     either : bool
         True for two classes, which have the same pairs in either direction.
     classes : (K,) labels
-    n_points : int
-        G.
-    exact_rows, n_bins : int
-        As for `Evaluation`, for the rows of each pair of groups.
+    sizes : dict of int
+        `n_models`, which is G, and `exact_rows` and `n_bins` as for `Evaluation`, for the rows of each pair of groups.
     nested : bool
         Each model adds features to the one before it, with the same weights: rows are given by `Steps` of scores.
+    rankings : list
+        One for each row of weights.
     """
 
-    parts = ("_rankings",)
-
-    def __init__(
-        self,
-        own: np.ndarray,
-        against: np.ndarray,
-        either: bool,
-        classes: np.ndarray,
-        n_points: int,
-        exact_rows: int,
-        n_bins: int,
-        nested: bool = False,
-    ):
-        self._own, self._against, self._either, self.classes = own, against, either, classes
-        self._sizes: Any = {"exact_rows": exact_rows, "n_bins": n_bins, "n_models": n_points}
-        self._nested = nested
-        kind = NestedRanking if nested else Ranking
-        self._rankings: list[Any] = [kind(1, multilabel=True, pairs=False, **self._sizes) for _ in own]
+    own: np.ndarray
+    against: np.ndarray
+    either: bool
+    classes: np.ndarray
+    sizes: dict[str, int]
+    nested: bool
+    rankings: Annotated[list[Any], added]
 
     @classmethod
     def of(
@@ -315,7 +305,23 @@ class ReferenceEvaluation(Tally):
     ) -> Self:
         """The empty evaluation for a scheme with a reference, or for two classes."""
         own, against = (np.asarray(group, np.int64) for group in scheme.groups(slice(None)))
-        return cls(own, against, isinstance(scheme, TwoClasses), classes, n_points, exact_rows, n_bins, nested)
+        sizes = {"n_models": n_points, "exact_rows": exact_rows, "n_bins": n_bins}
+        return cls.of_groups(own, against, isinstance(scheme, TwoClasses), classes, sizes, nested)
+
+    @classmethod
+    def of_groups(
+        cls,
+        own: np.ndarray,
+        against: np.ndarray,
+        either: bool,
+        classes: np.ndarray,
+        sizes: dict[str, int],
+        nested: bool = False,
+    ) -> Self:
+        """The evaluation of no rows."""
+        kind = NestedRanking if nested else Ranking
+        rankings: Any = [kind(1, multilabel=True, pairs=False, **sizes) for _ in own]
+        return cls(own, against, either, classes, sizes, nested, rankings)
 
     def add(self, scheme: Scheme, margins: np.ndarray, labels: Any, weight: np.ndarray) -> None:
         """Add rows with their margins (n, R, G), possibly padded; labels (n,) or an indicator (n, K)."""
@@ -331,8 +337,8 @@ class ReferenceEvaluation(Tally):
         else:
             bears = labels == np.arange(len(self.classes))[:, None]
         bears[:, weight == 0.0] = False
-        references = {r: np.flatnonzero(bears[r]) for r in set(self._against.tolist())}
-        for row, (u, r) in enumerate(np.broadcast(self._own, self._against)):
+        references = {r: np.flatnonzero(bears[r]) for r in set(self.against.tolist())}
+        for row, (u, r) in enumerate(np.broadcast(self.own, self.against)):
             own, reference = np.flatnonzero(bears[u]), references[r]
             if bears[r][own].any():
                 own, reference = own[~bears[r][own]], reference[~bears[u][reference]]
@@ -341,7 +347,7 @@ class ReferenceEvaluation(Tally):
 
     def add_row(self, row: int, scores: "np.ndarray | Steps", sides: np.ndarray, weight: np.ndarray) -> None:
         """Add rows that a row of weights compares; scores (n, G), possibly padded, or the steps of nested models."""
-        ranking = self._rankings[row]
+        ranking = self.rankings[row]
         if isinstance(scores, Steps):
             ranking.add_steps(scores, sides, weight)
         else:
@@ -354,22 +360,20 @@ class ReferenceEvaluation(Tally):
 
     def of_points(self, first: int, stop: int) -> "ReferenceEvaluation":
         """The evaluation of neighbouring models."""
-        some = copy(self)
-        some._sizes, some._nested = self._sizes | {"n_models": stop - first}, False
-        some._rankings = [ranking.of_points(first, stop) for ranking in self._rankings]
-        return some
+        rankings = [ranking.of_points(first, stop) for ranking in self.rankings]
+        return replace(self, sizes=self.sizes | {"n_models": stop - first}, nested=False, rankings=rankings)
 
     def ranking(self, row: int) -> Ranking:
         """The ranking by a row of weights."""
-        return self._rankings[row]
+        return self.rankings[row]
 
     def of_all(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """`roc_auc` of all models, (G,), of each class (G, K), and `roc_auc_error` (G,)."""
-        areas, errors = np.stack([ranking.areas() for ranking in self._rankings], axis=1)  # each (R, G)
-        if all(ranking.is_exact for ranking in self._rankings):
+        areas, errors = np.stack([ranking.areas() for ranking in self.rankings], axis=1)  # each (R, G)
+        if all(ranking.is_exact for ranking in self.rankings):
             errors[:] = 0.0
         of_classes = np.full((areas.shape[1], len(self.classes)), np.nan)
-        of_classes[:, slice(None) if self._either else self._own] = areas.T
+        of_classes[:, slice(None) if self.either else self.own] = areas.T
         n_defined = (~np.isnan(areas)).sum(axis=0)
         means = ratio(np.nansum(areas, axis=0), n_defined, np.nan)
         return means, of_classes, np.fmax.reduce(errors, axis=0)
@@ -389,25 +393,22 @@ class ReferenceEvaluation(Tally):
         return self.of_all()[2][0]
 
     def _to_state(self) -> dict[str, Any]:
-        groups = {"own": self._own, "against": self._against, "either": self._either, "classes": self.classes}
-        return {**groups, **self._sizes, "nested": self._nested, "rankings": state_of(self._rankings)}
+        groups = {"own": self.own, "against": self.against, "either": self.either, "classes": self.classes}
+        return {**groups, **self.sizes, "nested": self.nested, **self.arrays()}
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
         own, against = (persistence.array(name, state[name], ["i8"], (None,)) for name in ("own", "against"))
         classes = row_checks.check_labels(state["classes"], "classes")
-        n_models, exact_rows, n_bins = (
-            arguments.whole_number(n, state[n]) for n in ("n_models", "exact_rows", "n_bins")
-        )
+        sizes = {name: arguments.whole_number(name, state[name]) for name in ("n_models", "exact_rows", "n_bins")}
         numbers = np.concatenate([own, against])
         if len(against) not in (1, len(own)) or not ((numbers >= 0) & (numbers <= len(classes))).all():
             raise ValueError("own and against should be numbers of classes, one of each for every row of weights")
         for name in ("either", "nested"):
             if not isinstance(state[name], bool):
                 raise ValueError(f"{name} should be true or false, not {state[name]!r}")
-        judged = cls(own, against, state["either"], classes, n_models, exact_rows, n_bins, state["nested"])
-        judged._rankings = restored("rankings", judged._rankings, state["rankings"])
-        return judged
+        judged = cls.of_groups(own, against, state["either"], classes, sizes, state["nested"])
+        return judged.of_arrays({"rankings": state["rankings"]})
 
 
 class Steps(NamedTuple):

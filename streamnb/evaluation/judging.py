@@ -264,7 +264,7 @@ class JudgingTask(PassTask):
         if several:
             names = [f"{what} {name}" for name in self.others for what in ("won", "lost")]
             names += [f"{what} {loss} {name}" for name, loss in self.compared_losses for what in ("sum", "square")]
-            partial.differences = RowMeans(names)
+            partial.differences = RowMeans.of_values(names)
             partial.sample = RowSample(K, sample_size(K, 8 * max(len(self.ranked) * K, 1)))
         return partial
 

@@ -212,8 +212,7 @@ def reliability_curve(judged: Tallied) -> tuple[np.ndarray, np.ndarray, np.ndarr
 def reliability_sums(judged: Tallied) -> np.ndarray:
     """Share of the rows in each bin, and its sums of probabilities and of correct predictions, (3, BINS)."""
     means = kept(judged, "reliability", "reliability")
-    hi, lo = means.pairs
-    sums = (hi + lo)[:-1].reshape(BINS, 3).T
+    sums = means.sums[0, :-1].reshape(BINS, 3).T
     return ratio(sums, np.full(sums.shape, means.weight))
 
 

@@ -233,25 +233,25 @@ class Histogram:
         spare = np.empty(self.table.shape[1:], self.table.dtype)
         ranks.make_room(low, high, *self.bounds, spare, self.table)
 
-    def _to_state(self) -> list[Any]:
+    def arrays(self) -> list[Any]:
+        """As of `Mergeable`."""
         table = self.table if self.table.dtype == np.float64 else _in_pairs(self.table)
         return [self.low, self.high, self.shift, state_of_pairs(np.stack(np.split(table, 2, axis=-1)))]
 
-    def restore(self, state: list[Any]) -> None:
-        """Fill an empty histogram from the state of `_to_state`; refuse rows outside the bins of the scores."""
-        *ends, table = state
-        self.low, self.high, self.shift = (
-            persistence.array("bins", end, ["i8"], self.low.shape).copy() for end in ends
-        )
+    def of_arrays(self, arrays: list[Any]) -> "Histogram":
+        """As of `Mergeable`; refuses rows outside the bins of the scores."""
+        found, (*ends, table) = copy(self), arrays
+        low, high, shift = (persistence.array("bins", end, ["i8"], self.low.shape).copy() for end in ends)
+        found.low, found.high, found.shift = low, high, shift
         pairs = pairs_of_state("histogram", table, self.table.shape)
-        self.table, self._counted = np.concatenate(pairs, axis=-1), np.inf
-        has_scores = self.low <= self.high
-        keys = np.concatenate([self.low, self.high])
-        known = (keys >= -_LAST).all() and (keys <= _LAST).all() and (self.shift >= 0).all() and (self.shift < 63).all()
-        n_used = np.where(has_scores, (self.high >> self.shift) - self.first + 1, 0)
+        found.table, found._counted = np.concatenate(pairs, axis=-1), np.inf
+        keys = np.concatenate([low, high])
+        known = (keys >= -_LAST).all() and (keys <= _LAST).all() and (shift >= 0).all() and (shift < 63).all()
+        n_used = np.where(low <= high, (high >> shift) - found.first + 1, 0)
         beyond = np.arange(self.n_bins) >= n_used[:, None]
-        if not known or (n_used > self.n_bins).any() or self.table[:, 1:-1][beyond].any():
+        if not known or (n_used > self.n_bins).any() or found.table[:, 1:-1][beyond].any():
             raise ValueError("the bins of a histogram should hold the scores, and no other rows")
+        return found
 
     def _edges(self, column: int) -> tuple[np.ndarray, np.ndarray]:
         """The lower and the upper edge of each bin of a column."""
@@ -400,19 +400,21 @@ class Ranking:
         some._histogram = None if self._histogram is None else self._histogram.of_columns(columns)
         return some
 
-    def _to_state(self) -> dict[str, Any]:
+    def arrays(self) -> dict[str, Any]:
+        """As of `Mergeable`."""
         blocks = [list(self._rows())] if self._blocks else []
         return {"n_rows": self.n_rows, "blocks": blocks, "histogram": state_of(self._histogram)}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Fill an empty ranking from the state that `_to_state` returned."""
-        self.n_rows = arguments.whole_number("n_rows", state["n_rows"])
-        self._blocks = [self._checked(*block) for block in state["blocks"]]
-        if state["histogram"] is not None:
+    def of_arrays(self, arrays: dict[str, Any]) -> "Ranking":
+        """As of `Mergeable`."""
+        found, of_histogram = copy(self), arrays["histogram"]
+        found.n_rows = arguments.whole_number("n_rows", arrays["n_rows"])
+        found._blocks = [self._checked(*block) for block in arrays["blocks"]]
+        if of_histogram is not None:
             shape = self.shape[0], self.n_bins + 2, self.shape[1]
-            pairs_of_state("histogram", state["histogram"][-1], shape)  # before allocating
-            self._histogram = self._empty()
-            self._histogram.restore(state["histogram"])
+            pairs_of_state("histogram", of_histogram[-1], shape)  # before allocating
+            found._histogram = self._empty().of_arrays(of_histogram)
+        return found
 
     def _checked(self, scores: Any, labels: Any, weight: Any) -> ScoredRows:
         n_rows, array = len(persistence.array("weight", weight, ["f8"], (None,))), persistence.array

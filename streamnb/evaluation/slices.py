@@ -13,6 +13,7 @@ import numpy as np
 from streamnb.core import arguments, memory, persistence, row_checks
 from streamnb.core.frames import plain_column
 from streamnb.evaluation.tallies import BUCKET_BINS, BUCKETS, CELLS, LEAST_SAMPLED, Rows
+from streamnb.fits.statistic import bytes_of
 from streamnb.rows.boundary import computed, dask_array, is_dask
 from streamnb.rows.source import Source
 
@@ -261,10 +262,10 @@ class Slices:
     def add(self, rows: Rows, numbers: np.ndarray) -> None:
         """Add rows with the number of their slice in each column, (n, columns)."""
         self._waiting.append((rows, numbers))
-        if sum(rows.nbytes for rows, _ in self._waiting) > WAITING:
-            self.finish()
+        if bytes_of([rows for rows, _ in self._waiting]) > WAITING:
+            self._add_waiting()
 
-    def finish(self) -> None:
+    def _add_waiting(self) -> None:
         """Add the rows that wait to their slices."""
         waiting, self._waiting = [part for part in self._waiting if len(part[1])], []
         if not waiting:
@@ -282,13 +283,13 @@ class Slices:
 
     def each(self) -> Iterator[tuple[SliceColumn, dict[Label, Any]]]:
         """Each column with the evaluations of its slices that have rows, in order."""
-        self.finish()
+        self._add_waiting()
         for column, evaluations in zip(self.slicing.columns, self._of, strict=True):
             yield column, {value: evaluations[value] for value in column.values if value in evaluations}
 
     def __add__(self, other: Slices) -> Slices:
-        self.finish()
-        other.finish()
+        self._add_waiting()
+        other._add_waiting()
         total = copy(self)
         total.slicing, total._of = self.slicing + other.slicing, [{} for _ in self._of]
         for mine, theirs, both in zip(self._of, other._of, total._of, strict=True):
@@ -297,14 +298,17 @@ class Slices:
                 both[value] = a + b  # a new one, even where one of them has no rows
         return total
 
-    def _to_state(self) -> list[list[Any]]:
+    def arrays(self) -> list[list[Any]]:
+        """As of `Mergeable`."""
         return [[list(evaluations), list(evaluations.values())] for _, evaluations in self.each()]
 
-    def restore(self, state: list[list[Any]]) -> None:
-        """Fill an empty object from the state that `_to_state` returned."""
-        for column, evaluations, (values, parts) in zip(self.slicing.columns, self._of, state, strict=True):
+    def of_arrays(self, arrays: list[list[Any]]) -> Slices:
+        """As of `Mergeable`."""
+        found = Slices(self.slicing, self._empty)
+        for column, evaluations, (values, parts) in zip(self.slicing.columns, found._of, arrays, strict=True):
             if not {*values} <= {*column.values}:
                 raise ValueError(f"there are slices that are no values of {column.name!r}")
             for value, part in zip(values, parts, strict=True):
                 self._empty + part  # refuses one that was made otherwise
                 evaluations[value] = part
+        return found

@@ -78,23 +78,23 @@ class Tallied:
         self._form: dict[str, Any] = {"n_classes": K, "needs": self.needs, "multilabel": self.multilabel}
         self._form |= {"exact_rows": exact_rows, "n_bins": n_bins, "interval": self.level, "grouped": grouped}
         self._form["classes"] = self.classes
-        self._tallies: dict[str, Any] = {"total": RowMeans(())}
+        self._tallies: dict[str, Any] = {"total": RowMeans.of_values(())}
         if self.multilabel and self.needs & DECISIONS:
-            self._tallies["decisions"] = SetDecisions(K, False)
+            self._tallies["decisions"] = SetDecisions.of_classes(K, False)
         elif self.needs & {"hits", "confusion", "confused"}:
-            self._tallies["decisions"] = Decisions(K, "confusion" in self.needs)
+            self._tallies["decisions"] = Decisions.of_classes(K, "confusion" in self.needs)
         if "confused" in self.needs and not self.multilabel:
             self._tallies["confused"] = ConfusedPairs(K)
         if "ranking" in self.needs:
             self._tallies["ranking"] = self.ranking_of(1)
             if self.multilabel and "multilabel" in self.needs:
-                self._tallies["ranking_loss"] = RowMeans(("ranking_loss",))
+                self._tallies["ranking_loss"] = RowMeans.of_values(("ranking_loss",))
         if "margin" in self.needs:
             self._tallies["margin"] = self.ranking_of(1)
         if "probabilities" in self.needs:
-            self._tallies["losses"] = RowMeans(LOSSES)
+            self._tallies["losses"] = RowMeans.of_values(LOSSES)
             if "reliability" in self.needs:
-                self._tallies["reliability"] = RowMeans(RELIABILITY)
+                self._tallies["reliability"] = RowMeans.of_values(RELIABILITY)
         check_grouped(grouped or None, self.level, slicing)
         if self.level is not None:
             self._tallies["spread"] = self._spread(exact_rows, grouped)
@@ -114,11 +114,11 @@ class Tallied:
             means["decisions"] = tallies["decisions"].names
         ranked: list[str] = [name for name in ("ranking", "margin") if name in tallies]
         if grouped:
-            return GroupSpread(K, means, {name: tallies[name].shape for name in ranked})
+            return GroupSpread.of(K, means, {name: tallies[name].shape for name in ranked})
         several = K > 2 or self.multilabel
         if "decisions" in tallies and tallies["decisions"].table is None:
             ranked.append("predicted")
-        return RowSpread(K, means, ranked if several else (), exact_rows, self.multilabel)
+        return RowSpread.of(K, means, ranked if several else (), exact_rows, self.multilabel)
 
     def warn_of_unknown(self) -> None:
         """Warn of rows whose labels the model does not know."""

@@ -1,15 +1,16 @@
 """What is counted of judged rows, of their decisions, label sets and losses, and of how much they vary."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import persistence
 from streamnb.evaluation.score_order import Histogram
-from streamnb.fits.statistic import Tally
+from streamnb.fits.statistic import Mergeable, added
 from streamnb.kernels.row_values import GOLDEN, scatter_bits
 from streamnb.rows.row_blocks import stacked
 from streamnb.stats.row_means import RowMeans, WeightTable, pairs_of_state, state_of_pairs, summed_by_key
@@ -59,16 +60,12 @@ class Rows:
         parts = {name: [vars(rows)[name] for rows in blocks] for name in vars(blocks[0])}
         return cls(**{name: stacked(each) for name, each in parts.items()})
 
-    @property
-    def nbytes(self) -> int:
-        parts = [part.data if sp.issparse(part) else part for part in vars(self).values() if part is not None]
-        return sum(part.nbytes for part in parts)
-
 
 OUTCOMES = "hit", "true", "predicted"
 
 
-class Decisions(Tally):
+@dataclass(eq=False)
+class Decisions(Mergeable):
     """Predicted classes against true ones.
 
     Attributes
@@ -80,13 +77,16 @@ class Decisions(Tally):
         `right`, the weight of correctly predicted rows.
     """
 
-    names: Sequence[str] = ("right",)
-    parts = "counts", "means"
+    counts: Annotated[dict[str, Any], added]
+    means: Annotated[RowMeans, added]
+    names: ClassVar[Sequence[str]] = ("right",)
 
-    def __init__(self, n_classes: int, with_table: bool):
-        self.counts: dict[str, Any] = {name: WeightTable(n_classes) for name in OUTCOMES}
-        self.counts["table"] = WeightTable(n_classes, n_classes) if with_table else None
-        self.means = RowMeans(self.names)
+    @classmethod
+    def of_classes(cls, n_classes: int, with_table: bool) -> Self:
+        """Decisions without rows."""
+        counts: dict[str, Any] = {name: WeightTable.of_shape(n_classes) for name in OUTCOMES}
+        counts["table"] = WeightTable.of_shape(n_classes, n_classes) if with_table else None
+        return cls(counts, RowMeans.of_values(cls.names))
 
     def add(self, rows: Rows) -> list[np.ndarray]:
         """Add rows with `predicted`; return the values of each row whose means are kept."""
@@ -132,13 +132,13 @@ class Decisions(Tally):
         for name, (rows, classes) in zip(OUTCOMES, outcomes, strict=True):
             self.counts[name].add((classes,), weight[rows])
 
-    def _to_state(self) -> list[Any]:
-        counts, means = super()._to_state().values()
+    def arrays(self) -> list[Any]:
+        counts, means = super().arrays().values()
         return [*counts.values(), means]
 
-    def restore(self, state: list[Any]) -> None:
-        *counts, means = state
-        super().restore({"counts": dict(zip(self.counts, counts, strict=True)), "means": means})
+    def of_arrays(self, arrays: list[Any]) -> Self:
+        *counts, means = arrays
+        return super().of_arrays({"counts": dict(zip(self.counts, counts, strict=True)), "means": means})
 
 
 class ConfusedPairs:
@@ -177,17 +177,20 @@ class ConfusedPairs:
         total._merge()
         return total
 
-    def _to_state(self) -> list[Any]:
+    def arrays(self) -> list[Any]:
+        """As of `Mergeable`."""
         self._merge()
         return [self._pairs, state_of_pairs(self._count)]
 
-    def restore(self, state: list[Any]) -> None:
-        """Fill an empty object from the state that `_to_state` returned."""
-        pairs = persistence.array("pairs", state[0], ["i8"], (None,))
-        count = pairs_of_state("count", state[1], pairs.shape)
+    def of_arrays(self, arrays: list[Any]) -> "ConfusedPairs":
+        """As of `Mergeable`."""
+        pairs = persistence.array("pairs", arrays[0], ["i8"], (None,))
+        count = pairs_of_state("count", arrays[1], pairs.shape)
         if len(pairs) and (pairs[0] < 0 or pairs[-1] >= self._n_classes**2 or (np.diff(pairs) <= 0).any()):
             raise ValueError("confused pairs should be of two classes, each pair once and in order")
-        self._pairs, self._count = pairs, count
+        found = ConfusedPairs(self._n_classes)
+        found._pairs, found._count = pairs, count
+        return found
 
 
 def _summed(pairs: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -290,13 +293,11 @@ Values = Mapping[str, Any]  # of a block of rows, by tally
 RowParts = Mapping[str, Any]  # of rows: arrays (n,) or (n, K), or CSR (n, K)
 
 
-class Spread(Tally):
+@dataclass(eq=False)
+class Spread(Mergeable):
     """The effective number of rows: as many rows of equal weight would tell as much (Kish 1965)."""
 
-    parts: ClassVar[tuple[str, ...]] = ("weights",)
-
-    def __init__(self) -> None:
-        self.weights = RowMeans(("squared", "fractional"))
+    weights: Annotated[RowMeans, added] = field(default_factory=lambda: RowMeans.of_values(("squared", "fractional")))
 
     def add_weights(self, weight: np.ndarray) -> None:
         """Add the weights of rows."""
@@ -317,39 +318,45 @@ class Spread(Tally):
         return float(weight if self.whole_weights else weight**2 / squared)
 
 
+@dataclass(eq=False)
 class RowSpread(Spread):
-    """Of independent rows: sums of squares of their values, of losses also of cubes, and a sample of the rows.
+    """Of independent rows: sums of squares of their values, of losses also of cubes, and a sample of the rows."""
 
-    Parameters
-    ----------
-    n_classes : int
-    means : dict
-    sampled : list of "predicted", "ranking", "margin"
-        The parts of rows that are sampled, to know how the values of a row for several classes vary together.
-    most_rows : int
-        The largest number of sampled rows.
-    multilabel : bool
-    """
+    sample: "Annotated[ContentSample | None, added]" = None
+    squares: Annotated[dict[str, RowMeans], added] = field(default_factory=dict)
+    cubes: Annotated[dict[str, RowMeans], added] = field(default_factory=dict)
 
-    parts = "weights", "sample", "squares", "cubes"
+    @classmethod
+    def of(cls, n_classes: int, means: Means, sampled: Sequence[str], most_rows: int, multilabel: bool) -> Self:
+        """The spread of these means, without rows.
 
-    def __init__(self, n_classes: int, means: Means, sampled: Sequence[str], most_rows: int, multilabel: bool):
-        super().__init__()
-        self.squares: dict[str, RowMeans] = {}
-        self.cubes: dict[str, RowMeans] = {}
+        Parameters
+        ----------
+        n_classes : int
+        means : dict
+        sampled : list of "predicted", "ranking", "margin"
+            The parts of rows that are sampled, to know how the values of a row for several classes vary together.
+        most_rows : int
+            The largest number of sampled rows.
+        multilabel : bool
+        """
+        spread = cls()
         for name, values in means.items():
-            self.squares[name] = RowMeans(values)
+            spread.squares[name] = RowMeans.of_values(values)
         if "losses" in means:
-            self.cubes["losses"] = RowMeans(means["losses"])
-        if "reliability" in means:
+            spread.cubes["losses"] = RowMeans.of_values(means["losses"])
+        if "reliability" in means and multilabel:
             pairs = (f"{a} {b}" for a, b in zip(*np.triu_indices(BINS), strict=True))
-            self.squares["reliability"] = RowMeans(pairs) if multilabel else RowMeans(("excess",), n_groups=BINS)
+            spread.squares["reliability"] = RowMeans.of_values(pairs)
+        elif "reliability" in means:
+            spread.squares["reliability"] = RowMeans.of_values(("excess",), n_groups=BINS)
         labels = sp.csr_array((0, n_classes), dtype=np.uint8) if multilabel else np.zeros(0, np.int64)
         empty = {"labels": labels} | dict.fromkeys(sampled, np.zeros((0, n_classes)))
         if "predicted" in sampled:
             empty["predicted"] = labels
         size = max(min(most_rows, SAMPLED // n_classes), LEAST_SAMPLED)
-        self.sample = ContentSample(size, empty) if sampled else None
+        spread.sample = ContentSample(size, empty) if sampled else None
+        return spread
 
     def add(self, rows: Rows, known: Rows, values: Values) -> None:
         """Add rows with the values whose means are kept: of all rows for decisions, of those known otherwise."""
@@ -382,32 +389,29 @@ def _excess(bins: np.ndarray, proba: np.ndarray, right: np.ndarray) -> np.ndarra
     return sums.reshape(-1, BINS) / bins.shape[1]
 
 
+@dataclass(eq=False)
 class GroupSpread(Spread):
-    """Of rows in groups: sums and histograms of each of 256 buckets, to which groups are hashed.
+    """Of rows in groups: sums and histograms of each of 256 buckets, to which groups are hashed."""
 
-    Parameters
-    ----------
-    n_classes : int
-    means : dict
-    rankings : dict
-        The shape of each ranking: its columns and groups of labels.
-    """
+    total: Annotated[RowMeans, added] = field(default_factory=lambda: RowMeans.of_values((), n_groups=BUCKETS))
+    sums: Annotated[dict[str, RowMeans], added] = field(default_factory=dict)
+    counts: Annotated[Any, added] = None  # WeightTable: hit, true and predicted weight by bucket and class
+    scores: Annotated[dict[str, Histogram], added] = field(default_factory=dict)
+    label_groups: dict[str, int] = field(default_factory=dict)  # of each ranking
 
-    parts = "weights", "total", "sums", "counts", "scores"
-
-    def __init__(self, n_classes: int, means: Means, rankings: Mapping[str, tuple[int, int]]):
-        super().__init__()
-        self.total = RowMeans((), n_groups=BUCKETS)
-        self.sums = {name: RowMeans(values, n_groups=BUCKETS) for name, values in means.items()}
+    @classmethod
+    def of(cls, n_classes: int, means: Means, rankings: Mapping[str, tuple[int, int]]) -> Self:
+        """The spread of these means, and of rankings of so many columns and groups of labels, without rows."""
+        spread = cls(counts=WeightTable.of_shape(3, BUCKETS, n_classes if "decisions" in means else 0))
+        for name, values in means.items():
+            spread.sums[name] = RowMeans.of_values(values, n_groups=BUCKETS)
         if "reliability" in means:
-            self.sums["reliability"] = RowMeans(("excess",), n_groups=BUCKETS * BINS)
-        # hit, true and predicted weight by bucket and class
-        self.counts = WeightTable(3, BUCKETS, n_classes if "decisions" in means else 0)
-        self.scores: dict[str, Histogram] = {}
-        self._label_groups = {name: n_groups for name, (_, n_groups) in rankings.items()}
+            spread.sums["reliability"] = RowMeans.of_values(("excess",), n_groups=BUCKETS * BINS)
         for name, (n_columns, n_groups) in rankings.items():
             n_bins = int(np.clip(CELLS // (n_columns * n_groups * BUCKETS), *BUCKET_BINS))
-            self.scores[name] = Histogram(n_columns, n_groups * BUCKETS, n_bins)
+            spread.label_groups[name] = n_groups
+            spread.scores[name] = Histogram(n_columns, n_groups * BUCKETS, n_bins)
+        return spread
 
     def add(self, rows: Rows, known: Rows, values: Values) -> None:
         """Add rows with the values whose means are kept: of all rows for decisions, of those known otherwise."""
@@ -428,7 +432,7 @@ class GroupSpread(Spread):
                 outcomes = np.full(len(each), outcome)
                 self.counts.add((outcomes, rows.bucket[each], classes), rows.weight[each])
         for name, histogram in self.scores.items():
-            groups = known.bucket[:, None] * self._label_groups[name] + values[f"{name} groups"]
+            groups = known.bucket[:, None] * self.label_groups[name] + values[f"{name} groups"]
             histogram.add(getattr(known, name)[:, :, None], groups, known.weight)
 
 
@@ -508,7 +512,8 @@ class ContentSample:
             total._append(parts, sample._pairs[:, low], sample._key[low])
         return total.prune()
 
-    def _to_state(self) -> dict[str, Any]:
+    def arrays(self) -> dict[str, Any]:
+        """As of `Mergeable`."""
         self.prune()
         parts = {
             name: [part.indices, part.indptr, part.shape[1]] if sp.issparse(part) else part
@@ -517,16 +522,17 @@ class ContentSample:
         limit = np.array([self._limit]).view(np.int64)
         return {"limit": limit, "key": self._key.view(np.int64), "weight": state_of_pairs(self._pairs), "parts": parts}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Fill an empty sample from the state of `_to_state`."""
-        self._pairs = pairs_of_state("weight", state["weight"], (None,))
-        n_rows = self._pairs.shape[1]
-        self._key = persistence.array("key", state["key"], ["i8"], (n_rows,)).view(np.uint64)
-        self._limit = persistence.array("limit", state["limit"], ["i8"], (1,)).view(np.uint64)[0]
-        if n_rows or state["parts"]:  # older files of no rows have no parts
-            self.parts = {
-                name: _restored(name, part, n_rows, state["parts"][name]) for name, part in self.parts.items()
-            }
+    def of_arrays(self, arrays: dict[str, Any]) -> Self:
+        """As of `Mergeable`."""
+        found = copy(self)
+        found._pairs = pairs_of_state("weight", arrays["weight"], (None,))
+        n_rows = found._pairs.shape[1]
+        found._key = persistence.array("key", arrays["key"], ["i8"], (n_rows,)).view(np.uint64)
+        found._limit = persistence.array("limit", arrays["limit"], ["i8"], (1,)).view(np.uint64)[0]
+        if n_rows or arrays["parts"]:  # older files of no rows have no parts
+            parts = arrays["parts"]
+            found.parts = {name: _restored(name, part, n_rows, parts[name]) for name, part in self.parts.items()}
+        return found
 
 
 def _restored(name: str, empty: Any, n_rows: int, state: Any) -> Any:

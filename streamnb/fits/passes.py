@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from streamnb.core import persistence, row_checks
+from streamnb.core import persistence
 from streamnb.core.descriptions import described, shown
 from streamnb.fits.statistic import Statistic, added
 from streamnb.passes.contract import PassTask, Report, Wants
@@ -76,24 +76,25 @@ class StatisticTask(PassTask):
     def name(self) -> str:
         return type(self.statistic).__name__
 
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        return self.statistic.title
+
     def partial(self) -> Statistic:
         return self.statistic.begun()
 
     def add(self, partial: Statistic, block: Block) -> None:
-        partial.add(as_matrix(block))
+        partial.add_block(block)
 
-    def ended(self, total: Statistic, report: Report) -> Statistic:
-        row_checks.check_min_size(report.rows, 1)
-        return total
+    def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
+        return self.statistic.wants(n_rows, n_features)
+
+    def ended(self, total: Statistic, report: Report) -> Any:
+        return total.ended(report)
 
     def about(self) -> dict[str, str]:
-        return {"the task": self.name, **{name: shown(value) for name, value in vars(self.statistic).items()}}
-
-
-def as_matrix(block: Block) -> Block:
-    """A block as users' tasks take it: a NumPy or CSR array, and labels, all checked."""
-    y = None if block.y is None else row_checks.check_y(block.y, block.first_row)
-    return replace(block, X=checked(block)[0].to_matrix(), y=y)
+        parts = {name: value for name, value in vars(self.statistic).items() if not hasattr(value, "finish")}
+        return {"the task": self.name, **{name: shown(value) for name, value in parts.items()}}
 
 
 def as_task(statistic: Any) -> PassTask:

@@ -16,6 +16,7 @@ from streamnb.core.arguments import PerRow, Rows
 from streamnb.core.csr import of_saved_parts, saved_parts
 from streamnb.core.guesses import available_if
 from streamnb.encoding.learning import opened_through
+from streamnb.fits.statistic import Mergeable, added
 from streamnb.kernels.scores import score_cells
 from streamnb.models.decision_rule import ClassThreshold, Curves, DecisionRule
 from streamnb.passes.answering import answer
@@ -303,7 +304,7 @@ class LinearModel:
         """
         rows = opened_through(self.options.step, X, y, sample_weight)
         row_checks.check_labels_of_model(rows.label_names, self.classes_)
-        means, _ = run(_HitsTask(self), rows, RunOptions())
+        means = run(_HitsTask(self), rows, RunOptions())[0].means
         row_checks.check_total_weight(means.weight)
         return means.mean("right")
 
@@ -496,6 +497,13 @@ def top_classes(model: LinearModel, chunk: Chunk, survey: Any) -> np.ndarray:
     return model.finished(model.scheme.decide, chunk, survey) if top is None else top
 
 
+@dataclass(eq=False)
+class _Hits(Mergeable):
+    """How many rows are predicted correctly."""
+
+    means: Annotated[RowMeans, added]
+
+
 @dataclass(frozen=True, eq=False)
 class _HitsTask(PassTask):
     """A task that counts the rows a model predicts correctly."""
@@ -503,14 +511,14 @@ class _HitsTask(PassTask):
     model: LinearModel
     title = "scoring"
 
-    def partial(self) -> RowMeans:
-        return RowMeans(("right",))
+    def partial(self) -> _Hits:
+        return _Hits(RowMeans.of_values(("right",)))
 
-    def add(self, partial: RowMeans, block: Block) -> None:
+    def add(self, partial: _Hits, block: Block) -> None:
         """Add one block of rows."""
         y, model = row_checks.check_y(block.y), self.model
         hits = model._hits(model.predicted(*checked(block)), y)
-        partial.add([hits], np.ones(len(hits)) if block.weight is None else block.weight)
+        partial.means.add([hits], np.ones(len(hits)) if block.weight is None else block.weight)
 
 
 def sums_of_logs(log_probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -8,8 +8,8 @@ from streamnb.core import row_checks
 from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.encoding.opening import opened
 from streamnb.fits.fit import Fit, reads_of
-from streamnb.fits.passes import StatisticTask, as_matrix
-from streamnb.fits.statistic import Statistic
+from streamnb.fits.passes import StatisticTask
+from streamnb.fits.statistic import Statistic, as_matrix
 from streamnb.passes.checkpoint import checkpoint_folder
 from streamnb.passes.contract import PassTask, Report, RunOptions, T, Wants
 from streamnb.passes.run import run, run_reads

@@ -49,8 +49,8 @@ class FoldJudge:
         form: dict[str, Any] = {"exact_rows": exact_rows, "n_bins": n_bins, "classes": self.classes}
         empty = Evaluation(len(self.classes), self.needs, multilabel=self.multilabel, **form)
         if self.multilabel or self.needs & {"pairs", "reliability"}:
-            return EachEvaluation(empty, n_points)
-        return GridEvaluation(empty, n_points)
+            return EachEvaluation([empty.begun() for _ in range(n_points)])
+        return GridEvaluation.of(empty, n_points)
 
     def labels(self, given: Any, first_row: int) -> Any:
         """The codes (n_rows,) or the indicator (n_rows, K) of given labels; raise for labels that the scan lacks."""

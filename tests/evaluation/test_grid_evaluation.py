@@ -44,7 +44,7 @@ def same(one, two):
 @pytest.mark.parametrize("scheme", [Joint(), OneVsRest()], ids=lambda scheme: scheme.name)
 @pytest.mark.parametrize("needs", [EVERYTHING, ("hits",), ("ranking",), ("probabilities",)], ids="-".join)
 def test_each_model_is_judged_as_alone(scheme, needs):
-    given, grid = margins(K), GridEvaluation(Evaluation(K, needs), G)
+    given, grid = margins(K), GridEvaluation.of(Evaluation(K, needs), G)
     grid.add(scheme, given, labels, weight)
     for g, expected in enumerate(alone(needs, scheme, given, labels, weight)):
         own = grid.of_point(g)
@@ -57,7 +57,7 @@ def test_each_model_is_judged_as_alone(scheme, needs):
 def test_sets_of_labels_are_judged_model_by_model():
     sets, given = (rng.random((N, K)) < 0.4).astype(int), margins(K)
     needs = {"confusion", "ranking", "probabilities", "multilabel"}
-    each = EachEvaluation(Evaluation(K, needs, multilabel=True), G)
+    each = EachEvaluation([Evaluation(K, needs, multilabel=True) for _ in range(G)])
     each.add(MultiLabel(), given, sets, weight)
     for g, expected in enumerate(alone(needs, MultiLabel(), given, sets, weight, multilabel=True)):
         same(each.of_point(g), expected)
@@ -69,7 +69,7 @@ def test_sets_of_labels_are_judged_model_by_model():
 @pytest.mark.parametrize("exact_rows", [N, 10], ids=["scores", "histograms"])
 @pytest.mark.parametrize("needs", [EVERYTHING, ("hits",), ("ranking",), ()], ids="-".join)
 def test_a_grid_is_made_again_of_a_file_and_takes_more_rows(needs, exact_rows, tmp_path):
-    grids = [GridEvaluation(Evaluation(K, needs, exact_rows=exact_rows), G) for _ in range(2)]
+    grids = [GridEvaluation.of(Evaluation(K, needs, exact_rows=exact_rows), G) for _ in range(2)]
     for grid, some in zip(grids, (slice(0, 25), slice(25, N))):
         grid.add(Joint(), margins(K)[some], labels[some], weight[some])
     persistence.save(tmp_path / "grid.snb", grids[0])
@@ -80,17 +80,17 @@ def test_a_grid_is_made_again_of_a_file_and_takes_more_rows(needs, exact_rows, t
 
 
 def test_a_grid_of_sets_of_labels_too(tmp_path):
-    each = EachEvaluation(Evaluation(K, ("hits",), multilabel=True), G)
+    each = EachEvaluation([Evaluation(K, ("hits",), multilabel=True) for _ in range(G)])
     each.add(MultiLabel(), margins(K), (rng.random((N, K)) < 0.4).astype(int), weight)
     persistence.save(tmp_path / "each.snb", each)
     same(snb.load(tmp_path / "each.snb").of_point(2), each.of_point(2))
     for wrong in ([1], "abc", None):
-        with pytest.raises(ValueError, match="should be a list of them"):
+        with pytest.raises(ValueError, match="it should be list"):
             EachEvaluation._from_state({"each": wrong})
 
 
 def test_states_that_no_grid_has_are_refused():
-    grid = GridEvaluation(Evaluation(K, EVERYTHING), G)
+    grid = GridEvaluation.of(Evaluation(K, EVERYTHING), G)
     grid.add(Joint(), margins(K), labels, weight)
     state = grid._to_state()
     sizes = {"n_points": 10**12}, {"n_points": 2}, {"n_points": -1}, {"losses": []}

@@ -138,7 +138,7 @@ def test_nested_models_against_scikit_learn(exact_rows):
     part, rest = nested(100, exact_rows, 30), empty(exact_rows)
     rest.add(SCORES[100:, None], SIDES[100:], NESTED_WEIGHT[100:])  # all scores, not steps
     again = empty(exact_rows)
-    again.restore((part + rest)._to_state())
+    again = again.of_arrays((part + rest).arrays())
     for g in range(STEPS):
         one = whole.of_point(g)
         finite = np.clip(SCORES[:, g], -1e9, 1e9)

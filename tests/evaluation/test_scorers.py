@@ -101,11 +101,12 @@ def test_models_of_a_grid_score_at_once_what_each_scores_by_itself(name, weighte
     for n_rows, weights in ((50, rng.random(50)), (3, np.zeros(3))):
         labels, decided = rng.integers(0, 3, n_rows), rng.integers(0, 4, (n_rows, 8)).astype(np.int32)
         if "reference" in scorer.needs:
-            judged = ReferenceEvaluation(np.arange(3), np.full(3, 3), False, np.arange(4), 6, 10, 8)
+            sizes = {"n_models": 6, "exact_rows": 10, "n_bins": 8}
+            judged = ReferenceEvaluation.of_groups(np.arange(3), np.full(3, 3), False, np.arange(4), sizes)
             margins = rng.normal(size=(n_rows, 3, 8))
             judged.add(None, margins, (labels + 1) % 4, weights if weighted else np.ones(n_rows))
         else:
-            judged = GridEvaluation(snb.Evaluation(4, scorer.needs), 6)
+            judged = GridEvaluation.of(snb.Evaluation(4, scorer.needs), 6)
             judged.add_decided(decided, labels, weights if weighted else None)
         points = [judged.of_point(i) for i in range(6)]
         for found, one in zip(scorer.of_grid(judged), (scorer.value, scorer.per_class, scorer.error), strict=True):

@@ -136,8 +136,8 @@ def test_every_row_is_equally_likely():
 
 
 def test_samples_of_damaged_files_are_refused():
-    state = sampled(np.arange(300))._to_state()
+    state = sampled(np.arange(300)).arrays()
     indices, indptr, _ = state["parts"]["labels"]
     for wrong in ({"weight": np.ones(3)}, {"parts": {**state["parts"], "labels": [indices, indptr, 5]}}):
         with pytest.raises(ValueError, match="should"):
-            ContentSample(50, EMPTY).restore({**state, **wrong})
+            ContentSample(50, EMPTY).of_arrays({**state, **wrong})

@@ -6,7 +6,8 @@ import pytest
 import streamnb as snb
 from streamnb.evaluation import tallied
 from streamnb.evaluation.tallied import NEEDS, Tallied
-from streamnb.fits.statistic import Tally
+from streamnb.evaluation.tallies import Spread
+from streamnb.stats.row_means import WeightTable
 from tests.support.judged import EVERYTHING, random_rows
 
 
@@ -75,22 +76,14 @@ def test_what_was_saved_takes_more_rows():
         Tallied._from_state(state)
 
 
-class Table(Tally):
-    """A table in columns."""
-
-    parts = ("table",)
-
-    def __init__(self):
-        self.table = np.zeros((2, 3)).T
-
-
 def test_tables_from_files_have_the_layout_of_their_own():
-    again = Table()
-    again.restore({"table": np.ones((3, 2))})
-    assert again.table.all() and again.table.flags.f_contiguous
-    for wrong in ({"table": np.ones((2, 3))}, {"table": np.ones((3, 2)), "more": 1}):
-        with pytest.raises(ValueError, match="it should be"):
-            Table().restore(wrong)
+    table = WeightTable(np.zeros((2, 2, 3)).transpose(0, 2, 1))
+    again = table.of_arrays(np.ones((3, 2)))
+    assert again.sums.all() and again.pairs.strides == table.pairs.strides
+    with pytest.raises(ValueError, match="it should be"):
+        table.of_arrays(np.ones((2, 3)))
+    with pytest.raises(ValueError, match="Spread has no 'more'"):
+        Spread().of_arrays({"weights": np.zeros((1, 3)), "more": 1})
 
 
 GOOD = dict(predicted=[0, 1], ranking=np.zeros((2, 3)), log_proba=np.full((2, 3), -1.0))

@@ -16,7 +16,7 @@ WEIGHT = rng.uniform(0.1, 3.0, 60)
 
 
 def means_of(rows, weight=WEIGHT):
-    means = RowMeans(("loss", "right"))
+    means = RowMeans.of_values(("loss", "right"))
     means.add(VALUES[:, rows], weight[rows])
     return means
 
@@ -39,13 +39,13 @@ def test_sums_are_rounded_once():
 def test_blocks_and_their_order_do_not_matter(cuts):
     edges = [0, *sorted(cuts), 60]
     parts = [slice(*edge) for edge in pairwise(edges)]
-    whole, one = shown(means_of(slice(None))), RowMeans(("loss", "right"))
+    whole, one = shown(means_of(slice(None))), RowMeans.of_values(("loss", "right"))
     for part in reversed(parts):
         one.add(VALUES[:, part], WEIGHT[part])
     assert shown(one.finish()) == whole
-    assert shown(sum(map(means_of, parts), start=RowMeans(("loss", "right")))) == whole
+    assert shown(sum(map(means_of, parts), start=RowMeans.of_values(("loss", "right")))) == whole
 
 
 def test_without_weight_there_is_no_mean():
-    for means in RowMeans(["loss"]), means_of(slice(None), np.zeros(60)):
+    for means in RowMeans.of_values(["loss"]), means_of(slice(None), np.zeros(60)):
         assert means.weight == 0.0 and math.isnan(means.mean("loss"))

@@ -15,6 +15,7 @@ import streamnb as snb
 from streamnb.evaluation.tallies import ContentSample
 from streamnb.fits.statistic import Statistic
 from streamnb.stats.dense_tables import Table
+from streamnb.stats.row_means import WeightTable
 from streamnb.stats.sparse_tables import SparseTable
 from tests.support.examples_of_contracts import BASES
 from tests.support.of_users import HighestValues
@@ -69,10 +70,10 @@ def said(value, whole=False):
     if isinstance(value, ContentSample):
         value = copy(value).prune()  # which is put off
     parts = {f.name: getattr(value, f.name) for f in fields(value)} if is_dataclass(value) else dict(vars(value))
-    if {"_hi", "_lo"} <= parts.keys() and not whole:  # pairs
-        parts["_hi"] = parts["_hi"] + parts.pop("_lo")
+    if isinstance(value, WeightTable) and not whole:
+        parts["pairs"] = value.sums
     if parts.get("_blocks") and not whole:  # scored rows
-        rows = np.concatenate([np.column_stack(block) for block in value._to_state()["blocks"]])
+        rows = np.concatenate([np.column_stack(block) for block in value.arrays()["blocks"]])
         parts["_blocks"] = rows[np.lexsort(rows.T)]
     return {name: said(part, whole) for name, part in parts.items()}
 

@@ -23,12 +23,12 @@ from streamnb.encoding.ngrams import NGrams, TokenScan
 from streamnb.encoding.table_scan import TableScan
 from streamnb.encoding.terms import FINEST, AbsentCountingSource, CodedFeatures, TermColumns
 from streamnb.estimators.categorical_nb import CategoryScan
-from streamnb.evaluation.evaluating import LABELS, _Judge, _LabelsTask
+from streamnb.evaluation.evaluating import LABELS, _Judge, _Labels
 from streamnb.evaluation.judging import JudgingTask
 from streamnb.evaluation.scorers import SCORERS
 from streamnb.fits import passes as fits
 from streamnb.fits.passes import JointRead, StatisticTask
-from streamnb.fits.statistic import Statistic, Tally
+from streamnb.fits.statistic import Mergeable, Statistic
 from streamnb.models.linear import _HitsTask
 from streamnb.passes.contract import PassTask
 from streamnb.problem.families import _Positive, _Shares
@@ -97,7 +97,7 @@ OTHERS = {**SCANS, **BESIDE}
 SOME_CODED = snb.Mixed({"categorical": [1, 3], "poisson": ...})
 
 BASES = {  # of which only subclasses mean something
-    PassTask, Statistic, Source, WrappedSource, RawSource, Family, _Positive, _Shares, Together, Penalty, Tally,
+    PassTask, Mergeable, Statistic, Source, WrappedSource, RawSource, Family, _Positive, _Shares, Together, Penalty,
     _Complement,  # the other half of Beta
     Auto,  # another family once the columns are known
 }  # fmt: skip
@@ -261,7 +261,6 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         lambda: evaluating(Y, Y[::-1], proba=PROBA),
         labels=lambda: evaluating(SETS, SETS[::-1], scores=PROBA),
     ),
-    _LabelsTask: every(lambda: Pass(_LabelsTask(), opened_columns({"y_true": Y[:9], "y_pred": Y[9:18]}, LABELS))),
     _HitsTask: every(
         lambda: Pass(_HitsTask(model()), opened(COUNTS, Y, WEIGHT)),
         real=lambda: Pass(_HitsTask(model()), opened(COUNTS, Y, REAL_WEIGHT)),
@@ -292,7 +291,12 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
             JointRead(tuple(fits.Pass(way, without=0) for way in WAYS), FOLDS), opened(REAL**2, Y, REAL_WEIGHT)
         ),
     ),
-    StatisticTask: every(lambda: Pass(EXTREMES, opened(sp.csr_array(COUNTS), Y, WEIGHT))),
+    StatisticTask: every(
+        lambda: Pass(EXTREMES, opened(sp.csr_array(COUNTS), Y, WEIGHT)),
+        labels=lambda: Pass(
+            StatisticTask(_Labels(np.zeros(0))), opened_columns({"y_true": Y[:9], "y_pred": Y[9:18]}, LABELS)
+        ),
+    ),
     LevelScan: every(
         lambda: Pass(LevelScan(snb.Categorical().coded_columns), opened(COUNTS, labelled=False)),
         some=lambda: Pass(LevelScan(SOME_CODED.coded_columns), opened(sp.csr_array(COUNTS), labelled=False)),

@@ -69,7 +69,8 @@ def judged(kind: Any, seed: int, **options: Any) -> Any:
 
 def grid(kind: Any, seed: int, *needs: str, multilabel: bool = False) -> Any:
     rng, codes, weight, margins = drawn(seed)
-    evaluations = kind(Evaluation(K, needs, multilabel=multilabel, exact_rows=20, n_bins=8), 2)
+    empty = Evaluation(K, needs, multilabel=multilabel, exact_rows=20, n_bins=8)
+    evaluations = EachEvaluation([empty.begun(), empty.begun()]) if kind is EachEvaluation else kind.of(empty, 2)
     labels = (rng.random((len(codes), K)) < 0.4).astype(int) if multilabel else codes
     evaluations.add(MultiLabel() if multilabel else Joint(), margins, labels, weight)
     return evaluations
@@ -84,7 +85,8 @@ def sampled(number: int, size: int = 3, **options: Any) -> Any:
 def against_reference(seed: int) -> Any:
     rng, _, weight, margins = drawn(seed)
     own, against = np.arange(K), np.full(K, K)  # rows without any label
-    evaluation = ReferenceEvaluation(own, against, False, np.arange(K), 2, 20, 8)
+    sizes = {"n_models": 2, "exact_rows": 20, "n_bins": 8}
+    evaluation = ReferenceEvaluation.of_groups(own, against, False, np.arange(K), sizes)
     labels = sp.csr_array((rng.random((len(weight), K)) < 0.3).astype(int))
     evaluation.add(None, margins, labels, weight)
     return evaluation
@@ -100,7 +102,7 @@ def nested_ranking(seed: int, exact_rows: int = 20) -> Any:
 
 def grid_decisions(seed: int) -> Any:
     _, codes, weight, _ = drawn(seed)
-    decisions = GridDecisions(2, K, True)
+    decisions = GridDecisions.of(2, K, True)
     decisions.add(codes, weight, np.column_stack([codes, codes[::-1]]).astype(np.int32))
     return decisions
 
@@ -122,14 +124,14 @@ def ranking(seed: int, exact_rows: int) -> Any:
 
 def means(seed: int) -> Any:
     _, _, weight, margins = drawn(seed)
-    of_rows = RowMeans(["first", "second"])
+    of_rows = RowMeans.of_values(["first", "second"])
     of_rows.add([margins[:, 0, 0], margins[:, 1, 0]], weight)
     return of_rows
 
 
 def cell_weights(seed: int) -> Any:
     _, codes, weight, _ = drawn(seed)
-    table = WeightTable(K, K)
+    table = WeightTable.of_shape(K, K)
     table.add((codes, codes[::-1]), weight)
     return table
 
@@ -153,7 +155,7 @@ def spread(kind: Any, seed: int) -> Any:
     values = {"decisions": [codes == codes[::-1]], "ranking groups": (codes[:, None] == np.arange(K)).astype(np.uint8)}
     sampled: Any = {"ranking": (K, 2)} if kind is GroupSpread else ("ranking",)
     options = () if kind is GroupSpread else (100, False)
-    found = kind(K, {"decisions": ["right"]}, sampled, *options)
+    found = kind.of(K, {"decisions": ["right"]}, sampled, *options)
     found.add(rows, rows, values)
     return found
 
@@ -167,7 +169,7 @@ def slices(seed: int) -> Any:
     empty = Evaluation(K, "hits", exact_rows=10, n_bins=8, interval=0.95)
     found = Slices(Slicing((column(seed),)), empty)
     found.add(Rows(codes, weight, codes[::-1]), codes[:, None] % 2)
-    found.finish()
+    found._add_waiting()
     return found
 
 
@@ -192,9 +194,9 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
     Pull: every(lambda seed: PULLS[seed]),
     RowMeans: every(means),
     WeightTable: every(cell_weights),
-    Decisions: every(lambda seed: tally(Decisions(K, True), seed)),
+    Decisions: every(lambda seed: tally(Decisions.of_classes(K, True), seed)),
     ConfusedPairs: every(lambda seed: tally(ConfusedPairs(K), seed)),
-    SetDecisions: every(lambda seed: tally(SetDecisions(K, False), seed, sets=True)),
+    SetDecisions: every(lambda seed: tally(SetDecisions.of_classes(K, False), seed, sets=True)),
     ContentSample: every(content),
     Spread: every(weights),
     RowSpread: every(lambda seed: spread(RowSpread, seed)),
