@@ -3,6 +3,7 @@
 import os
 import threading
 import weakref
+from dataclasses import fields, is_dataclass
 from math import prod
 from pathlib import Path
 from typing import Any, NoReturn
@@ -109,6 +110,28 @@ def cache_aligned(table: np.ndarray) -> np.ndarray:
     copy = aligned(1, table.size, table.dtype)[0, : table.size].reshape(table.shape)
     copy[:] = table
     return copy
+
+
+def bytes_of(value: Any) -> int:
+    """Bytes of arrays and of all that lists, dicts and objects hold, each counted once; 8 of anything else."""
+    left, seen, n_bytes = [value], set(), 0
+    while left:
+        each = left.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        parts = each if isinstance(each, dict) else getattr(each, "__dict__", None)
+        if is_dataclass(each) and parts is None:  # with slots
+            parts = {part.name: getattr(each, part.name) for part in fields(each)}
+        if isinstance(each, list | tuple):
+            left.extend(each)
+        elif hasattr(each, "nbytes") and not isinstance(each, type):
+            n_bytes += int(each.nbytes)
+        elif parts is None or isinstance(each, type):
+            n_bytes += 8
+        else:
+            left.extend(parts.values())
+    return n_bytes
 
 
 def zeros(*shape: int, dtype: Any = np.float64) -> np.ndarray:

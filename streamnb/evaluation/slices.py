@@ -13,7 +13,6 @@ import numpy as np
 from streamnb.core import arguments, memory, persistence, row_checks
 from streamnb.core.frames import plain_column
 from streamnb.evaluation.tallies import BUCKET_BINS, BUCKETS, CELLS, LEAST_SAMPLED, Rows
-from streamnb.fits.statistic import bytes_of
 from streamnb.rows.boundary import computed, dask_array, is_dask
 from streamnb.rows.source import Source
 
@@ -262,7 +261,7 @@ class Slices:
     def add(self, rows: Rows, numbers: np.ndarray) -> None:
         """Add rows with the number of their slice in each column, (n, columns)."""
         self._waiting.append((rows, numbers))
-        if bytes_of([rows for rows, _ in self._waiting]) > WAITING:
+        if memory.bytes_of([rows for rows, _ in self._waiting]) > WAITING:
             self._add_waiting()
 
     def _add_waiting(self) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from streamnb.core import persistence
-from streamnb.core.descriptions import described, shown
+from streamnb.core.descriptions import described
 from streamnb.fits.statistic import Statistic, added
 from streamnb.passes.contract import PassTask, Report, Wants
 from streamnb.rows.boundary import checked
@@ -93,8 +93,7 @@ class StatisticTask(PassTask):
         return total.ended(report)
 
     def about(self) -> dict[str, str]:
-        parts = {name: value for name, value in vars(self.statistic).items() if not hasattr(value, "finish")}
-        return {"the task": self.name, **{name: shown(value) for name, value in parts.items()}}
+        return {"the task": self.name, **self.statistic.about()}
 
 
 def as_task(statistic: Any) -> PassTask:

@@ -7,6 +7,8 @@ from functools import cache
 from typing import Any, ClassVar, Self, get_type_hints
 
 from streamnb.core import persistence, row_checks
+from streamnb.core.descriptions import shown
+from streamnb.core.memory import bytes_of
 from streamnb.passes.contract import Report, Wants, total_of
 from streamnb.rows.boundary import checked
 from streamnb.rows.row_blocks import Block
@@ -113,6 +115,10 @@ class Statistic(Mergeable):
         row_checks.check_min_size(report.rows, 1)
         return self
 
+    def about(self) -> dict[str, str]:
+        """What is computed, as of `PassTask`."""
+        return {name: shown(value) for name, value in vars(self).items()}
+
 
 def as_matrix(block: Block) -> Block:
     """A block as users' tasks take it: a NumPy or CSR array, and labels, all checked."""
@@ -133,7 +139,7 @@ def added(a: Any, b: Any) -> Any:
 
 
 def _finished(value: Any) -> Any:
-    if isinstance(value, dict):
+    if type(value) is dict:
         return {name: _finished(part) for name, part in value.items()}
     if isinstance(value, list):
         return [_finished(part) for part in value]
@@ -166,26 +172,6 @@ def restored(name: str, empty: Any, state: Any, fixed: bool = True) -> Any:
 
 def _is_total(value: Any) -> bool:
     return hasattr(value, "arrays") and not persistence.registered(value)
-
-
-def bytes_of(value: Any) -> int:
-    """Bytes of arrays and of all that lists, dicts and objects hold, each counted once; 8 of anything else."""
-    left, seen, n_bytes = [value], set(), 0
-    while left:
-        each = left.pop()
-        if id(each) in seen:
-            continue
-        seen.add(id(each))
-        parts = each if isinstance(each, dict) else getattr(each, "__dict__", None)
-        if isinstance(each, list | tuple):
-            left.extend(each)
-        elif hasattr(each, "nbytes") and not isinstance(each, type):
-            n_bytes += int(each.nbytes)
-        elif parts is None or isinstance(each, type):
-            n_bytes += 8
-        else:
-            left.extend(parts.values())
-    return n_bytes
 
 
 @cache

@@ -87,14 +87,10 @@ class Report(persistence.Parameters):
 class Partial(Protocol):
     """The partial result of one thread, or of one task of a cluster: the only part of a pass that changes."""
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of memory now."""
-
     def finish(self) -> Any:
         """The total of the blocks that were added; the partial result is not used afterwards.
 
-        A total never changes. It adds up (+) in any order and grouping, tells its `nbytes`, and its `arrays()`: all
+        A total never changes. It adds up (+) in any order and grouping, and has `arrays()`: all
         parts by name, as a file keeps them and `PassTask.total` takes them. These are arrays, numbers, strings, objects
         that are saved by themselves, and lists and dicts of these.
         """
@@ -131,7 +127,7 @@ class PassTask:
     >>> import streamnb as snb
     >>> class Count:
     ...     def __init__(self, rows=0):
-    ...         self.rows, self.nbytes = rows, 8
+    ...         self.rows = rows
     ...     def __add__(self, other):
     ...         return Count(self.rows + other.rows)
     ...     def arrays(self):

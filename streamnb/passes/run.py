@@ -12,6 +12,7 @@ from itertools import chain, starmap
 from operator import add
 from typing import Any
 
+from streamnb.core.memory import bytes_of
 from streamnb.passes import stopping
 from streamnb.passes.checkpoint import Checkpoint, Range
 from streamnb.passes.contract import PassTask, Reading, Report, RunOptions, T, client_for
@@ -125,7 +126,7 @@ class Team:
         return worth and (self._clocks[0].seconds > 0.0 or self._waited_for_rows < AT_ONCE)
 
     def _largest(self) -> int:
-        return max(partial.nbytes for partial in self._members)
+        return max(map(bytes_of, self._members))
 
     def _join(self) -> None:
         partial, clock = self._task.partial(), Clock()

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from operator import add
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 
 from streamnb.core import memory, messages, row_checks
+from streamnb.fits.passes import StatisticTask
 from streamnb.fits.statistic import Statistic
-from streamnb.passes.contract import PassTask, Reading, ReadRequest, Report, RunOptions
+from streamnb.passes.contract import Reading, ReadRequest, Report, RunOptions
 from streamnb.regression.target_sums import checked_targets, targets_of
 from streamnb.rows.preparing import RowOptions, prepared_block
 from streamnb.rows.row_blocks import Block
@@ -51,6 +52,29 @@ class WideSums(Statistic):
     features: Annotated[Any, add]  # an Accumulator as long as rows are added
     products: Annotated[Any, add]
     n_targets: Annotated[int, max] = 0
+    title = "scan"
+
+    @classmethod
+    def asked(cls, memory_limit: int | None = None) -> Self:
+        """The sums of no rows, to which rows are added."""
+        features = Accumulator(MOMENTS, RowOptions(), ONE_CLASS, memory_limit=memory_limit, together=MOMENTS[1:])
+        return cls(features, Accumulator(("sum",), RowOptions(), None, memory_limit=memory_limit))
+
+    def add_block(self, block: Block) -> None:
+        (chunk, survey), y = prepared_block(block, RowOptions()), targets_of(block)
+        self.n_targets = checked_targets(y.shape[1], self.n_targets)
+        self.features.add(chunk, survey, np.zeros(len(y), np.int64), block.weight)
+        weight = 1.0 if block.weight is None else block.weight
+        for k, target in enumerate(y.T):
+            self.products.add(chunk, survey, 2 * k + (target < 0.0), np.abs(target) * weight)
+
+    def ended(self, report: Report) -> WideSums:
+        row_checks.check_min_size(report.rows, 1)
+        row_checks.check_total_weight(self.features.total_weight)
+        return self
+
+    def about(self) -> dict[str, str]:
+        return {"the task": "WideScan"}  # as older checkpoints call it
 
     @property
     def signs(self) -> np.ndarray:
@@ -58,34 +82,6 @@ class WideSums(Statistic):
         classes = self.products.classes
         signs = np.where(classes % 2 == 0, 1.0, -1.0)
         return np.where(classes // 2 == np.arange(self.n_targets)[:, None], signs, 0.0)
-
-
-@dataclass(frozen=True)
-class WideScan(PassTask):
-    """The task that makes `WideSums`."""
-
-    memory_limit: int | None = None
-    title = "scan"
-
-    def partial(self) -> Any:
-        features = Accumulator(MOMENTS, RowOptions(), ONE_CLASS, memory_limit=self.memory_limit, together=MOMENTS[1:])
-        return WideSums(features, Accumulator(("sum",), RowOptions(), None, memory_limit=self.memory_limit))
-
-    def add(self, partial: Any, block: Block) -> None:
-        (chunk, survey), y = prepared_block(block, RowOptions()), targets_of(block)
-        partial.n_targets = checked_targets(y.shape[1], partial.n_targets)
-        partial.features.add(chunk, survey, np.zeros(len(y), np.int64), block.weight)
-        weight = 1.0 if block.weight is None else block.weight
-        for k, target in enumerate(y.T):
-            partial.products.add(chunk, survey, 2 * k + (target < 0.0), np.abs(target) * weight)
-
-    def ended(self, total: Any, report: Report) -> Any:
-        row_checks.check_min_size(report.rows, 1)
-        row_checks.check_total_weight(total.features.total_weight)
-        return total
-
-    def about(self) -> dict[str, str]:
-        return {"the task": self.name}
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +109,8 @@ def fit_wide(
     rows = options.kept(rows)
     if rows.n_features is not None:
         _check_memory(rows.n_features, 1, options)
-    sums, report = yield ReadRequest(WideScan(options.memory_limit), rows, options.of_pass("scan"))
+    scan = StatisticTask(WideSums.asked(options.memory_limit))
+    sums, report = yield ReadRequest(scan, rows, options.of_pass("scan"))
     stats, n, n_targets = sums.features, sums.features.n_features, sums.n_targets
     _check_memory(n, n_targets, options)
     means, row_sums = sums.signs @ sums.products.weight / stats.total_weight, RowSums.of(stats)

@@ -42,8 +42,8 @@ def accumulate(
         As in `scan`; None if the task does not need it, and for streams, which come with labels.
     task : Statistic or PassTask
         A `Statistic`, whose fields say how they merge. Or an object of a subclass of `PassTask` with `partial()`, a new
-        partial result, and `add(partial, block)`, which adds a block to it. A partial result has `nbytes` and
-        `finish()`, which returns its total; a total has ``+``, `nbytes` and `arrays()`, a dict from which
+        partial result, and `add(partial, block)`, which adds a block to it. A partial result has
+        `finish()`, which returns its total; a total has ``+`` and `arrays()`, a dict from which
         ``type(total)(**arrays)`` restores it. A block has four fields. `X` (n_rows, n_features) is a read-only NumPy
         array or SciPy CSR array of finite numbers. `y` is labels, a CSR indicator matrix or None. `weight` is
         (n_rows,), or None for 1 each. `first_row` is the number of its first row.
@@ -223,23 +223,16 @@ class _UserPartial:
     """Wraps a user's partial result: checks that it and its total have the required attributes."""
 
     def __init__(self, own: Any, name: str):
-        missing = [part for part in ("finish", "nbytes") if not hasattr(own, part)]
-        if missing:
-            raise TypeError(
-                f"task: {name}.partial() returned {type(own).__name__}, which lacks {' and '.join(missing)}"
-            )
+        if not hasattr(own, "finish"):
+            raise TypeError(f"task: {name}.partial() returned {type(own).__name__}, which lacks finish")
         self.own = own
-
-    @property
-    def nbytes(self) -> int:
-        return self.own.nbytes
 
     def finish(self) -> Any:
         total = self.own.finish()
-        missing = [part for part in ("__add__", "nbytes", "arrays") if not hasattr(total, part)]
+        missing = [part for part in ("__add__", "arrays") if not hasattr(total, part)]
         if missing:
             raise TypeError(
                 f"task: finish() of its partial result returned {type(total).__name__}, which lacks "
-                f"{' and '.join(missing)}; a total adds up (+) and tells its nbytes and its arrays()"
+                f"{' and '.join(missing)}; a total adds up (+) and tells its arrays()"
             )
         return total

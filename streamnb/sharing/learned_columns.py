@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import add
 from typing import Annotated, Any, NamedTuple, NoReturn, Self
@@ -20,7 +20,7 @@ from streamnb.encoding.table import column_options
 from streamnb.encoding.table_scan import TableScan
 from streamnb.encoding.text import learned_encoding
 from streamnb.fits.statistic import Statistic, added
-from streamnb.passes.contract import PassTask
+from streamnb.passes.contract import PassTask, Report
 from streamnb.rows.boundary import checked
 from streamnb.rows.opening import opened
 from streamnb.rows.row_blocks import Block
@@ -139,10 +139,26 @@ def _elsewhere() -> NoReturn:
 
 @dataclass(eq=False)
 class LabelCounts(Statistic):
-    """The number of rows of each label, and the counts of an encoding."""
+    """The number of rows of each label and, from the same pass, what the task `columns` counts of them."""
 
-    rows: Annotated[Counter[Any], add]
+    columns: PassTask | None = None
+    rows: Annotated[Counter[Any], add] = field(default_factory=Counter)
     of_columns: Annotated[Any, added] = None
+    title = "schema"
+
+    @classmethod
+    def asked(cls, columns: PassTask | None = None) -> Self:
+        """The counts of no rows, to which rows are added."""
+        return cls(columns, of_columns=None if columns is None else columns.partial())
+
+    def add_block(self, block: Block) -> None:
+        labels, counts = np.unique(single_labels(block), return_counts=True)
+        self.rows.update(dict(zip(labels.tolist(), counts.tolist(), strict=True)))
+        if self.columns is not None:
+            self.columns.add(self.of_columns, block)
+
+    def ended(self, report: Report) -> LabelCounts:
+        return self
 
     @property
     def labels(self) -> np.ndarray:
@@ -150,31 +166,14 @@ class LabelCounts(Statistic):
         return np.unique(row_checks.check_labels([*self.rows])) if self.rows else np.zeros(0, np.int64)
 
     def arrays(self) -> dict[str, Any]:
-        columns = None if self.of_columns is None else self.of_columns.arrays()
-        labels = self.labels
-        return {"labels": labels, "rows": [self.rows[label] for label in labels.tolist()], "of_columns": columns}
+        labels, parts = self.labels, super().arrays()
+        return {**parts, "labels": labels, "rows": [self.rows[label] for label in labels.tolist()]}
 
-
-@dataclass(frozen=True)
-class LabelScan(PassTask):
-    """Counts the labels of rows and, in the same pass, what `columns` counts."""
-
-    columns: PassTask | None = None
-    title = "schema"
-
-    def partial(self) -> LabelCounts:
-        return LabelCounts(Counter(), None if self.columns is None else self.columns.partial())
-
-    def add(self, partial: LabelCounts, block: Block) -> None:
-        labels, counts = np.unique(single_labels(block), return_counts=True)
-        partial.rows.update(dict(zip(labels.tolist(), counts.tolist(), strict=True)))
-        if self.columns is not None:
-            self.columns.add(partial.of_columns, block)
-
-    def total(self, arrays: Mapping[str, Any]) -> LabelCounts:
+    def of_arrays(self, arrays: Mapping[str, Any]) -> Self:
         labels = row_checks.check_labels(arrays["labels"], "labels").tolist()
         rows = Counter(dict(zip(labels, persistence.part(arrays, "rows", list[int]), strict=True)))
-        return LabelCounts(rows, None if self.columns is None else self.columns.total(arrays["of_columns"]))
+        columns = None if self.columns is None else self.columns.total(arrays["of_columns"])
+        return replace(self, rows=rows, of_columns=columns)
 
 
 class LearnedColumns(persistence.Parameters):
@@ -270,7 +269,7 @@ class LearnedSchema:
         empty = {name for name in others if all(part.is_empty(name) for part in counts.units.values())}
         made = ours.with_kinds_of(theirs, empty)
         filled = counts.changed(lambda part: part.with_missing(made.parts))
-        return LearnedSchema(LabelCounts(self.counts.rows, filled), made)
+        return LearnedSchema(replace(self.counts, of_columns=filled), made)
 
     def _to_state(self) -> dict[str, Any]:
         return {"counts": self.counts.arrays(), "columns": self.columns}
@@ -278,7 +277,7 @@ class LearnedSchema:
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
         counts, columns = persistence.parts(cls, state, counts=dict[str, Any], columns=LearnedColumns | None)
-        return cls(LabelScan(None if columns is None else columns.task).total(counts), columns)
+        return cls(LabelCounts(None if columns is None else columns.task).of_arrays(counts), columns)
 
 
 def check_columns_alike(one: LearnedColumns, other: Any) -> None:

@@ -13,6 +13,7 @@ from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.opening import as_numbers, holds_raw_texts, opened, opened_for
 from streamnb.encoding.table import TableToLearn
 from streamnb.encoding.text import TextsToLearn, is_learned, text
+from streamnb.fits.passes import StatisticTask
 from streamnb.passes.checkpoint import SUMS
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run, run_reads
@@ -22,7 +23,7 @@ from streamnb.rows.splits import Folding, as_folding
 from streamnb.rows.table_opening import COMPLETE, as_table, is_table
 from streamnb.scanning.class_scan import ClassScan, names_of, run_scan
 from streamnb.sharing.learned_columns import (
-    LabelScan,
+    LabelCounts,
     LearnedColumns,
     LearnedSchema,
     LearnedTable,
@@ -317,7 +318,9 @@ def schema(
     else:
         rows = opened(X, y, sample_weight)
         n_features, names, fixed = rows.n_features, names_of(rows), rows.encoding
-    counts, _ = run(LabelScan(None if how is None else how.task), rows, RunOptions(None, n_threads))
+    counts, _ = run(
+        StatisticTask(LabelCounts.asked(None if how is None else how.task)), rows, RunOptions(None, n_threads)
+    )
     folding = None if folds is None else as_folding(arguments.positive_integer("folds", folds, 2), seed=seed)
     declared = None if listed is None else np.sort(listed)
     learned = LearnedSchema(counts, how)

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import row_checks
+from streamnb.core.memory import bytes_of
 from streamnb.rows.boundary import Survey, csr_chunk
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.row_blocks import Chunk, DenseChunk, Entries
@@ -83,8 +84,7 @@ class Accumulator:
     @property
     def nbytes(self) -> int:
         """Bytes of the tables."""
-        kept = self._sums, self._whole, self._histograms, self._labels, *self._products.values()
-        return sum(sums.nbytes for sums in kept if sums is not None)
+        return bytes_of([self._sums, self._whole, self._histograms, self._labels, self._products])
 
     @property
     def n_groups(self) -> int:

@@ -44,10 +44,6 @@ class GroupTables:
         self._most = 0.0
 
     @property
-    def nbytes(self) -> int:
-        return sum(column.nbytes for column in self._columns)
-
-    @property
     def n_rows(self) -> int:
         return int(self._rows.sum())
 
@@ -196,10 +192,6 @@ class CategoryCounts:
     sums: ClassStats
 
     @property
-    def nbytes(self) -> int:
-        return sum(each.nbytes for each in self.values) + self.sums.nbytes
-
-    @property
     def starts(self) -> np.ndarray:
         """Offsets of the values of each column, (n_columns + 1,); the last is the number of all values."""
         return np.concatenate([[0], np.cumsum([len(each) for each in self.values], dtype=np.int64)])
@@ -320,10 +312,6 @@ class CountingCategories:
         self._tables = GroupTables(classes, folding)
         self._runs: list[CategoryCounts] = []
 
-    @property
-    def nbytes(self) -> int:
-        return self._tables.nbytes + sum(run.nbytes for run in self._runs)
-
     def add(self, X: np.ndarray, first_row: int, y: Any, weight: np.ndarray | None, split: np.ndarray | None) -> None:
         """Add a block of rows; X (n_rows, n_columns) float64, NaN for what is missing."""
         if not len(X):
@@ -333,14 +321,14 @@ class CountingCategories:
             if not self._tables.fits(len(X), weight):
                 self._keep_tables()
             self._tables.add(X, first_row, y, weight, folding.numbers(first_row, len(X), split, 0))
-            if self._tables.nbytes > FULL:
+            if memory.bytes_of(self._tables) > FULL:
                 self._keep_tables()
         else:
             sums = Accumulator(("sum",), RowOptions(), classes, folding, sparse=True)
             self._keep(_counted(X, first_row, y, weight, split, sums))
-        if self.nbytes > self._limit:
-            cure = "give a larger memory_limit, or hash_bits=20 or so, which bounds the number of values"
-            memory.refuse("the counts of the values of all columns", self.nbytes, self._limit, cure)
+        cure = "give a larger memory_limit, or hash_bits=20 or so, which bounds the number of values"
+        needed = memory.bytes_of([self._tables, self._runs])
+        memory.check("the counts of the values of all columns", needed, self._limit, cure)
 
     def _keep_tables(self) -> None:
         """Turn the tables into a run and start new tables."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import arguments, persistence, row_checks
+from streamnb.core import arguments, memory, persistence, row_checks
 from streamnb.core.guesses import attribute
 from streamnb.rows.clipping import Clipping
 from streamnb.rows.preparing import RowOptions
@@ -168,8 +168,7 @@ class ClassStats(Averages, persistence.Saved):
     @property
     def nbytes(self) -> int:
         """Bytes of the tables."""
-        counted = 0 if self.overlaps is None else self.overlaps.nbytes
-        return sum(t.nbytes for t in self.tables.values()) + sum(part.nbytes for part in self._parts) + counted
+        return memory.bytes_of([dict(self.tables), self._parts, self.overlaps])
 
     @property
     def dense_bytes(self) -> int:

@@ -1,13 +1,13 @@
 """Class x feature sums as immutable (hi, lo) parts, which add and subtract exactly."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import reduce
 from itertools import pairwise
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
-from streamnb.core import persistence
+from streamnb.core import memory, persistence
 from streamnb.kernels import exact
 from streamnb.rows.row_blocks import frozen
 
@@ -17,20 +17,48 @@ Parts = tuple[np.ndarray, np.ndarray]  # the parts of a list of sums: hi (n,) an
 _COLUMNS = 1 << 16  # columns processed at once
 NO_LOW_PARTS = np.zeros((0, 0))
 NO_LOW_PARTS.flags.writeable = False
-LOW = {"lo": np.ndarray | None, "rounded": bool | None}  # low parts in files
-OLDER = {"rounded": None}  # what older files lack
+
+
+class ExactSums(persistence.Parameters):
+    """Sums in parts: `hi`, rounded, and `lo`, None or the parts that rounding took; files have them by their fields."""
+
+    __slots__ = ()
+    hi: np.ndarray
+    lo: np.ndarray | None
+    rounded: bool
+
+    @property
+    def nbytes(self) -> int:
+        return memory.bytes_of([getattr(self, part.name) for part in fields(self)])  # type: ignore[arg-type]
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes
+
+    def _to_state(self) -> dict[str, Any]:
+        state = super()._to_state()
+        if self.lo is None and not self.rounded:
+            del state["rounded"]
+        elif self.lo is not None and len(self.lo) == 1:  # has no axis of its own, as in the first versions
+            state["lo"] = self.lo[0]
+        return state
+
+    @classmethod
+    def _from_state(cls, state: dict[str, Any]) -> Self:
+        table = super()._from_state(state)
+        lo, rounded = restored_low(table.hi, table.lo, state.get("rounded"))
+        return replace(table, lo=lo, rounded=rounded)  # type: ignore[type-var]
 
 
 @persistence.register
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class Table(ExactSums):
     """Sums (n_classes, n_columns), each the unevaluated sum of hi, the rounded value, and the parts of lo.
 
     `lo` (n_parts, n_classes, n_columns) is None while every hi is exact; otherwise it has one or three parts. Sums are
     exact, and subtraction undoes addition. Scaling leaves one part and sets `rounded` if that loses digits.
     """
 
-    hi: np.ndarray
+    hi: Annotated[np.ndarray, "f8[K, n_columns]"]
     lo: np.ndarray | None = None
     rounded: bool = False
 
@@ -42,13 +70,6 @@ class Table:
     @property
     def shape(self) -> tuple[int, int]:
         return self.hi.shape
-
-    @property
-    def nbytes(self) -> int:
-        return self.hi.nbytes + (0 if self.lo is None else self.lo.nbytes)
-
-    def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + self.nbytes
 
     def value(self, columns: Any = slice(None), classes: Any = slice(None)) -> np.ndarray:
         """Return the sums rounded to float64, (classes, columns); each argument is a slice or numbers."""
@@ -78,14 +99,10 @@ class Table:
             rows = slice(first, first + len(order))
         return replace(self, hi=self.hi[rows], lo=None if self.lo is None else self.lo[:, rows])
 
-    def _to_state(self) -> dict[str, Any]:
-        return {"hi": self.hi, **low_state(self)}
-
     @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> "Table":
-        hi, lo, rounded = persistence.parts(cls, OLDER | state, hi="f8[K, n_columns]", **LOW)
-        table = cls(hi, *restored_low(hi, lo, rounded))
-        return table if rounded is not None or lo is None else renormalised(table)
+    def _from_state(cls, state: dict[str, Any]) -> Self:
+        table = super(Table, cls)._from_state(state)  # where there are slots, super() without names fails
+        return table if "rounded" in state or table.lo is None else renormalised(table)
 
     def above(self, other: "Table") -> Self:
         """Stack the rows of this table above those of the other."""
@@ -181,6 +198,8 @@ class Table:
 class PooledTable(Table):
     """Sums over all classes, (1, n_columns): any selection of classes yields this one row."""
 
+    hi: Annotated[np.ndarray, "f8[1, n_columns]"]
+
     def combined(self, other: Table, rows: np.ndarray, other_rows: np.ndarray, sign: float) -> Self:
         one = np.zeros(1, np.intp)
         return Table.combined(self, other, one, one, sign)
@@ -198,11 +217,6 @@ class PooledTable(Table):
                 "sums that are pooled over the classes cannot be weighed class by class; scan with pooled=False"
             )
         return Table.scaled(self, float(factors[-1]))
-
-    @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> "PooledTable":
-        hi, *low = persistence.parts(cls, OLDER | state, hi="f8[1, n_columns]", **LOW)
-        return cls(hi, *restored_low(hi, *low))
 
 
 def pooled(table: Table) -> PooledTable:
@@ -256,7 +270,7 @@ def scatter_about_mean(sums: HiLo, squares: HiLo, weight: HiLo) -> np.ndarray:
     return out
 
 
-def renormalised(table: Table) -> Table:
+def renormalised(table: Any) -> Any:
     """Return the same sums, with each hi rounded from all of its parts."""
     rows = np.arange(len(table.hi))
     return table.combined(table, rows, np.full(len(rows), -1), 1.0)
@@ -285,12 +299,6 @@ def columns_at_once(n_classes: int) -> int:
 def residue_of(rounded: bool) -> float:
     """Return the fraction of a sum below which a difference is only rounding error."""
     return exact.RESIDUE if rounded else exact.DEEP_RESIDUE
-
-
-def low_state(table: Any) -> dict[str, Any]:
-    """Return the low parts as saved: a single part has no axis of its own, as in the first versions."""
-    lo = table.lo[0] if table.lo is not None and len(table.lo) == 1 else table.lo
-    return {"lo": lo, "rounded": table.rounded} if table.rounded or lo is not None else {"lo": None}
 
 
 def restored_low(hi: np.ndarray, lo: np.ndarray | None, rounded: bool | None) -> tuple[np.ndarray | None, bool]:

@@ -270,10 +270,6 @@ class Overlaps:
 
     counts: sp.csr_array
 
-    @property
-    def nbytes(self) -> int:
-        return self.counts.data.nbytes + self.counts.indices.nbytes + self.counts.indptr.nbytes
-
     def combined(self, other: "Overlaps", sign: int) -> "Overlaps":
         """Return self + sign * other."""
         return Overlaps(self.counts + sign * other.counts)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from streamnb.core import arguments, memory, persistence
 from streamnb.kernels import class_sums, histograms
 from streamnb.rows.boundary import Survey
 from streamnb.rows.row_blocks import Chunk, CSRChunk, Entries, frozen
-from streamnb.stats.dense_tables import LOW, OLDER, Table, low_state, parts_of, renormalised, restored_low, spread
+from streamnb.stats.dense_tables import Table, parts_of, renormalised, spread
 from streamnb.stats.moment_sums import GrowingTable
 
 MODES = ("value", "bins")
@@ -229,17 +229,21 @@ class Histograms(Table):
 
     def _to_state(self) -> dict[str, Any]:
         grid = {name: getattr(self.grid, name) for name in _GRID}
-        return {"hi": self.hi, **low_state(self), **grid}
+        state = super(Histograms, self)._to_state()
+        del state["grid"]
+        return state | grid
 
     @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> "Histograms":
-        form = {"hi": "f8[K, n_columns]", **LOW, **_GRID}
-        hi, lo, rounded, *of_grid = persistence.parts(cls, OLDER | state, **form)
-        grid = Grid(*of_grid)
-        n_features, n_bins = len(of_grid[-1]), grid.n_bins
-        if n_features * n_bins != hi.shape[1] or np.isnan(of_grid[2:]).any():
-            raise ValueError(f"histograms {hi.shape} do not fit ranges of {n_features} features in {n_bins} bins")
-        return cls(hi, *restored_low(hi, lo, rounded), grid)
+    def _from_state(cls, state: dict[str, Any]) -> Self:
+        lengths: dict[str, int] = {}
+        of_grid = [persistence.part(state, name, kind, lengths) for name, kind in _GRID.items()]
+        sums = {name: part for name, part in state.items() if name not in _GRID}
+        return super(Histograms, cls)._from_state({**sums, "grid": Grid(*of_grid)})
+
+    def _check_loaded(self) -> None:
+        n_features, n_bins = len(self.grid._low), self.grid.n_bins
+        if n_features * n_bins != self.hi.shape[1] or np.isnan([self.grid._low, self.grid._high]).any():
+            raise ValueError(f"histograms {self.hi.shape} do not fit ranges of {n_features} features in {n_bins} bins")
 
 
 def _on(grid: Grid, table: Table) -> Histograms:
@@ -282,10 +286,6 @@ class HistogramSums:
         self._grid, self._limit = grid, limit
         self._bins, self._stored, self._of_sparse = GrowingTable(), GrowingTable(), GrowingTable()
         self._of_sparse.note(np.inf)
-
-    @property
-    def nbytes(self) -> int:
-        return self._bins.nbytes + self._stored.nbytes
 
     def add(self, chunk: Chunk, survey: Survey, entries: Entries, n_groups: int, weight: float) -> None:
         """Add a block of rows; arguments as those of `MomentSums.add`."""

@@ -191,8 +191,7 @@ class MomentSums:
     @property
     def nbytes(self) -> int:
         """Bytes of the tables."""
-        tables: Any = self._runs or self._dense
-        return sum(table.nbytes for table in list(tables.values()))  # a copy: another thread may change the kind
+        return memory.bytes_of(self._runs or self._dense)  # at once, as another thread may change the kind
 
     def add(self, chunk: Chunk, survey: Survey, entries: Entries, n_groups: int, weight: float) -> None:
         """Add a block of rows; `weight` is an upper bound of their weight, inf if weights are not whole numbers."""

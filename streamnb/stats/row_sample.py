@@ -52,10 +52,6 @@ class SampledRows:
             return self
         return SampledRows(**{name: part[rows] for name, part in vars(self).items()})
 
-    @property
-    def nbytes(self) -> int:
-        return sum(map(_bytes, vars(self).values()))
-
 
 def _concatenated(parts: list[SampledRows]) -> SampledRows:
     """The rows of several parts, concatenated."""
@@ -66,10 +62,6 @@ def _concatenated(parts: list[SampledRows]) -> SampledRows:
 
 def _stacked(parts: list[Any]) -> Any:
     return sp.vstack(parts, format="csr") if any(map(sp.issparse, parts)) else np.concatenate(parts)
-
-
-def _bytes(part: Any) -> int:
-    return part.data.nbytes + part.indices.nbytes + part.indptr.nbytes if sp.issparse(part) else part.nbytes
 
 
 @persistence.register
@@ -168,10 +160,6 @@ class RowSample:
         total._most = self._most
         total._kept = [*self._kept, *other._kept]
         return total.finish()
-
-    @property
-    def nbytes(self) -> int:
-        return sum(part.nbytes for part in self._kept)
 
     def drawn(self, weighed: bool = True) -> SampledRows:
         """The sample, with weights inverse to the probability of being drawn, or as given unless `weighed`.

@@ -6,7 +6,7 @@ time, so that each cell is moved only a few times.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,15 +15,12 @@ from streamnb.core import arguments, memory, persistence
 from streamnb.kernels import cell_sums
 from streamnb.rows.row_blocks import Chunk, Entries, frozen
 from streamnb.stats.dense_tables import (
-    LOW,
     NO_LOW_PARTS,
-    OLDER,
+    ExactSums,
     PooledTable,
     Table,
     columns_at_once,
-    low_state,
     residue_of,
-    restored_low,
 )
 
 LARGE = 1 << 30  # bytes of a dense array from which on the free memory is checked
@@ -43,7 +40,7 @@ def check_countable(n_classes: int, n_columns: int) -> None:
 
 @persistence.register
 @dataclass(frozen=True, slots=True, eq=False)
-class SparseTable:
+class SparseTable(ExactSums):
     """Sums (n_classes, n_columns) as sorted cells in parts hi and lo, with the interface of `Table`.
 
     A key is ``column << class_bits(n_columns) | class``: cells are ordered by column, so that the blocks of columns
@@ -51,8 +48,8 @@ class SparseTable:
     """
 
     shape: tuple[int, int]
-    keys: np.ndarray  # (n_cells,) int64
-    hi: np.ndarray  # (n_cells,)
+    keys: Annotated[np.ndarray, "i8[n_cells]"]
+    hi: Annotated[np.ndarray, "f8[n_cells]"]
     lo: np.ndarray | None = None  # (1 or 3, n_cells)
     rounded: bool = False
 
@@ -77,13 +74,6 @@ class SparseTable:
         keys, values = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
         lo = None if table.lo is None else np.ascontiguousarray(np.concatenate([part[2] for part in parts], axis=1))
         return cls(table.shape, keys, values, lo, table.rounded)
-
-    @property
-    def nbytes(self) -> int:
-        return self.keys.nbytes + self.hi.nbytes + (0 if self.lo is None else self.lo.nbytes)
-
-    def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + self.nbytes
 
     @property
     def _bits(self) -> int:
@@ -228,19 +218,16 @@ class SparseTable:
         lo = None if self.lo is None else self.lo[:, kept]
         return replace(self, keys=self.keys[kept], hi=self.hi[kept], lo=lo)
 
-    def _to_state(self) -> dict[str, Any]:
-        return {"shape": list(self.shape), "keys": self.keys, "hi": self.hi, **low_state(self)}
-
     @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> "SparseTable":
-        form = {"shape": list[int], "keys": "i8[n_cells]", "hi": "f8[n_cells]", **LOW}
-        shape, keys, hi, *low = persistence.parts(cls, OLDER | state, **form)
-        n_classes, n_columns = (arguments.whole_number("shape", n) for n in shape)
-        table = cls((n_classes, n_columns), keys, hi, *restored_low(hi, *low))
-        inside = (table.classes_of() < n_classes).all() and (table.columns_of() < n_columns).all()
-        if (keys < 0).any() or not inside or (keys[1:] <= keys[:-1]).any():
+    def _from_state(cls, state: dict[str, Any]) -> Self:
+        shape = tuple(state["shape"])  # a list in older files
+        return super(SparseTable, cls)._from_state({**state, "shape": shape})
+
+    def _check_loaded(self) -> None:
+        n_classes, n_columns = (arguments.whole_number("shape", n) for n in self.shape)
+        inside = (self.classes_of() < n_classes).all() and (self.columns_of() < n_columns).all()
+        if (self.keys < 0).any() or not inside or (self.keys[1:] <= self.keys[:-1]).any():
             raise ValueError("the keys of a sparse table should rise, and number its classes and columns")
-        return table
 
 
 AnyTable = Table | SparseTable
@@ -324,10 +311,6 @@ class Runs:
 
     def __init__(self) -> None:
         self._runs: list[SparseTable] = []
-
-    @property
-    def nbytes(self) -> int:
-        return sum(run.nbytes for run in self._runs)
 
     def add(self, run: SparseTable) -> None:
         """Add the cells of more rows, merging runs of similar length."""

@@ -108,7 +108,7 @@ def _fewer(shift: int, keys: np.ndarray, counts: np.ndarray) -> ValueCells:
         shift, keys = shift + 1, keys >> 1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ValueCounts:
     """The cells and the number of missing values of each feature; sums do not depend on the order."""
 
@@ -124,7 +124,7 @@ class ValueCounts:
 
     @property
     def nbytes(self) -> int:
-        return sum(cells.keys.nbytes + cells.counts.nbytes for cells in self.features)
+        return memory.bytes_of(self.features)
 
     def __add__(self, other: "ValueCounts") -> "ValueCounts":
         if not self.features or not other.features:  # one has no rows

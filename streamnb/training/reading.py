@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, NamedTuple, Self
+from operator import add
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from streamnb.core import persistence, row_checks
 from streamnb.core.descriptions import described, shown
 from streamnb.core.threads import one_thread
 from streamnb.fits.passes import Pass, TotalsOfRead
+from streamnb.fits.statistic import Mergeable
 from streamnb.kernels import descent
 from streamnb.kernels.columns import add_products_columns, score_columns
 from streamnb.kernels.lanes import LANES
@@ -36,7 +38,8 @@ def power_above(values: Any) -> np.ndarray:
     return np.ldexp(1.0, np.frexp(values)[1])
 
 
-class ReadSums:
+@dataclass(eq=False)
+class ReadSums(Mergeable):
     """The sums of one read, on grids, so that they are the same to the last bit in any order and grouping.
 
     Attributes
@@ -50,25 +53,16 @@ class ReadSums:
         The number of rows read.
     """
 
-    def __init__(self, losses: np.ndarray, gradient: np.ndarray, largest: np.ndarray, top: Any, rows: Any = 0):
-        self.losses, self.gradient, self.largest, self.top = losses, gradient, largest, float(top)
-        self.rows = int(rows)
-
-    @property
-    def nbytes(self) -> int:
-        return self.losses.nbytes + self.gradient.nbytes + self.largest.nbytes
-
-    def finish(self) -> "ReadSums":
-        return self
+    losses: Annotated[np.ndarray, np.add]
+    gradient: Annotated[np.ndarray, np.add]
+    largest: Annotated[np.ndarray, np.maximum]
+    top: float
+    rows: Annotated[int, add] = 0
 
     def __add__(self, other: "ReadSums") -> "ReadSums":
-        losses = np.minimum(self.losses + other.losses, 2.0 * self.top)
-        largest = np.maximum(self.largest, other.largest)
-        return ReadSums(losses, self.gradient + other.gradient, largest, self.top, self.rows + other.rows)
-
-    def arrays(self) -> dict[str, Any]:
-        arrays = {"losses": self.losses, "gradient": self.gradient, "largest": self.largest}
-        return {**arrays, "top": self.top, "rows": self.rows}
+        total = super().__add__(other)
+        np.minimum(total.losses, 2.0 * self.top, out=total.losses)
+        return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,10 +140,10 @@ class ReadTask(PassTask):
         return ReadSums(np.zeros((n_lengths, n_groups)), gradient, np.zeros(n_groups), self.top)
 
     def total(self, arrays: Mapping[str, Any]) -> ReadSums:
-        for name, sums in self.partial().arrays().items():
-            if isinstance(sums, np.ndarray):
-                persistence.array(name, arrays[name], ["f8"], sums.shape)
-        return ReadSums(**arrays)
+        empty = self.partial()
+        for name in ("losses", "gradient", "largest"):
+            persistence.array(name, arrays[name], ["f8"], getattr(empty, name).shape)
+        return empty.of_arrays({name: part for name, part in arrays.items() if name != "top"})  # which older files have
 
     def add(self, partial: ReadSums, block: Block) -> None:
         """Add one block of rows."""

@@ -129,7 +129,7 @@ def of(part):
     [
         (None, "task is of type NoneType; it should be a snb.Statistic, or an object of a subclass of"),
         (Count, "task is of type type"),
-        (of(dict), r"task: Task.partial\(\) returned dict, which lacks finish and nbytes"),
+        (of(dict), r"task: Task.partial\(\) returned dict, which lacks finish"),
         (of(NoSum), "returned NoSum, which lacks __add__"),
         (of(NoArrays), r"returned NoArrays, which lacks arrays; a total adds up \(\+\)"),
     ],

@@ -80,7 +80,7 @@ def test_rows_in_any_form_and_parts_leave_the_same_counts():
     same(ValueCounts.of_arrays(whole.arrays()), whole)
     counts = rng.poisson(0.3, (500, 4))
     same(counted(sp.csr_array(counts)), counted(counts))
-    assert whole.nbytes == sum(c.keys.nbytes + c.counts.nbytes for c in whole.features)
+    assert 0 <= whole.nbytes - sum(c.keys.nbytes + c.counts.nbytes for c in whole.features) < 100
 
 
 def test_what_does_not_fit_is_refused():

@@ -94,6 +94,12 @@ WEIGHT = rng.choice([0.25, 0.5, 1.0, 2.0], N)
 REAL, REAL_WEIGHT = rng.normal(size=(N, 5)), rng.random(N)  # whose sums are rounded in every order but in pairs
 GROUPS, FOLDS = np.arange(N) // 3, as_folding(2, repeats=2, seed=1)
 OTHERS = {**SCANS, **BESIDE}
+STATISTICS = {
+    f"{kind.__name__}-{name}": example
+    for kind in [*OTHERS]
+    if issubclass(kind, Statistic)
+    for name, example in OTHERS.pop(kind).items()
+}
 SOME_CODED = snb.Mixed({"categorical": [1, 3], "poisson": ...})
 
 BASES = {  # of which only subclasses mean something
@@ -296,6 +302,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         labels=lambda: Pass(
             StatisticTask(_Labels(np.zeros(0))), opened_columns({"y_true": Y[:9], "y_pred": Y[9:18]}, LABELS)
         ),
+        **{name: lambda one=one: Pass(*one()) for name, one in STATISTICS.items()},
     ),
     LevelScan: every(
         lambda: Pass(LevelScan(snb.Categorical().coded_columns), opened(COUNTS, labelled=False)),

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from streamnb.fits.passes import StatisticTask
 from streamnb.passes.contract import PassTask
 from streamnb.regression.errors import ResidualScan
 from streamnb.regression.target_sums import TargetScan
-from streamnb.regression.wide import TargetRead, WideScan
+from streamnb.regression.wide import TargetRead, WideSums
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
@@ -35,9 +36,9 @@ REGRESSIONS: dict[type, dict[str, Callable[[], tuple[PassTask, Source]]]] = {
         folds=lambda: (TargetScan(FOLDS), rows(sp.csr_array(COUNTS), COUNTS[:, 1])),
     ),
     ResidualScan: every(lambda: (ResidualScan(np.ones((5, 2)), np.array([0.5, -1.0])), rows(REAL, REAL[:, :2]))),
-    WideScan: every(
-        lambda: (WideScan(), rows(COUNTS, COUNTS[:, :2] - 2.0)),
-        csr=lambda: (WideScan(), rows(sp.csr_array(REAL), REAL[:, 1])),
+    WideSums: every(
+        lambda: (StatisticTask(WideSums.asked()), rows(COUNTS, COUNTS[:, :2] - 2.0)),
+        csr=lambda: (StatisticTask(WideSums.asked()), rows(sp.csr_array(REAL), REAL[:, 1])),
     ),
     TargetRead: every(lambda: (ALONG, rows(REAL, REAL[:, :2]))),
 }

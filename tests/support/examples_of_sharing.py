@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 
 import streamnb as snb
+from streamnb.fits.passes import StatisticTask
 from streamnb.passes.contract import PassTask
 from streamnb.rows.opening import opened
 from streamnb.rows.source import Source
-from streamnb.sharing.learned_columns import LabelScan, LearnedSchema, SiteRows
+from streamnb.sharing.learned_columns import LabelCounts, LearnedSchema, SiteRows
 from streamnb.sharing.schema import Schema
 from streamnb.sharing.site_sums import SiteSums
 from tests.support.examples_of_problems import every
@@ -22,11 +23,11 @@ COUNTS, CODES = np.random.default_rng(0).poisson(1.0, (N, 5)).astype(float), np.
 
 def counted_table() -> tuple[PassTask, Source]:
     task, rows = kinds_of_columns()
-    return LabelScan(task), rows.with_columns(CODES, None)
+    return StatisticTask(LabelCounts.asked(task)), rows.with_columns(CODES, None)
 
 
 SCANS: dict[type, dict[str, Callable[[], tuple[PassTask, Source]]]] = {
-    LabelScan: every(lambda: (LabelScan(), opened(COUNTS, CODES)), table=counted_table),
+    LabelCounts: every(lambda: (StatisticTask(LabelCounts.asked()), opened(COUNTS, CODES)), table=counted_table),
 }
 
 
