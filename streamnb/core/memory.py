@@ -121,16 +121,16 @@ def bytes_of(value: Any) -> int:
             continue
         seen.add(id(each))
         parts = each if isinstance(each, dict) else getattr(each, "__dict__", None)
-        if is_dataclass(each) and parts is None:  # with slots
-            parts = {part.name: getattr(each, part.name) for part in fields(each)}
         if isinstance(each, list | tuple):
             left.extend(each)
         elif hasattr(each, "nbytes") and not isinstance(each, type):
             n_bytes += int(each.nbytes)
-        elif parts is None or isinstance(each, type):
-            n_bytes += 8
-        else:
+        elif parts is not None and not isinstance(each, type):
             left.extend(parts.values())
+        elif is_dataclass(each) and not isinstance(each, type):  # with slots
+            left.extend(getattr(each, part.name) for part in fields(each))
+        else:
+            n_bytes += 8
     return n_bytes
 
 

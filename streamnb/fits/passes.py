@@ -114,11 +114,6 @@ class TotalsOfRead(Statistic):
     parts: Annotated[list[list[Any]], added]
     rows: Annotated[np.ndarray, np.add]
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the totals that say how large they are; asked for before each block."""
-        return sum(getattr(each, "nbytes", 0) for part in self.parts for each in part)
-
 
 @dataclass(frozen=True, eq=False)
 class JointRead(PassTask):

@@ -24,6 +24,7 @@ from streamnb.rows.source import Source, in_tiles
 from streamnb.rows.zarr_reading import Clock, timed
 
 PRIVATE_TABLES_BYTES = 64 << 20  # beyond this, partial results of more threads are not worth their memory
+COUNTED = 8  # blocks of a thread between two counts of its bytes
 AT_ONCE = 0.002  # seconds: blocks that arrive faster need no reading or decoding
 DECAY = 7 / 8  # factor by which earlier waiting times count less with each block
 
@@ -93,7 +94,8 @@ class Team:
             self._join()
         patience = max(self._waited_for_rows - self._waited_for_threads, 0.0) if self._may_join() else None
         if not self._idle.acquire(timeout=patience):
-            self._join()
+            if self._has_room():
+                self._join()
             self._idle.acquire()
         self._since = time.perf_counter()
         self._waited_for_threads = DECAY * self._waited_for_threads + self._since - arrived
@@ -116,14 +118,17 @@ class Team:
             raise self._error
 
     def _may_join(self) -> bool:
-        """Whether another thread is worth its memory.
+        """Whether another thread may be worth its memory.
 
         If rows are read meanwhile, no thread joins before the first has added a block: that one takes long, because
         tables are allocated.
         """
-        n_members = len(self._members) + 1
-        worth = n_members <= self._n_threads and 0 < self._largest() * n_members <= self._most_bytes
-        return worth and (self._clocks[0].seconds > 0.0 or self._waited_for_rows < AT_ONCE)
+        has_begun = self._clocks[0].seconds > 0.0 or self._waited_for_rows < AT_ONCE
+        return len(self._members) < self._n_threads and has_begun
+
+    def _has_room(self) -> bool:
+        """Whether the partial result of another thread has room; asked seldom, as counting bytes takes time."""
+        return 0 < self._largest() * (len(self._members) + 1) <= self._most_bytes
 
     def _largest(self) -> int:
         return max(map(bytes_of, self._members))
@@ -151,6 +156,8 @@ class Team:
             except BaseException as error:
                 self._error = error
             del block  # so that its memory is free while the next is awaited
+            if n_added > COUNTED and n_added % COUNTED:  # counting bytes takes time
+                continue
             with self._lock:
                 leaves = len(self._members) > 1 and self._largest() * len(self._members) > self._most_bytes
                 if leaves:

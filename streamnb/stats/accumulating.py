@@ -84,7 +84,8 @@ class Accumulator:
     @property
     def nbytes(self) -> int:
         """Bytes of the tables."""
-        return bytes_of([self._sums, self._whole, self._histograms, self._labels, self._products])
+        kept = self._sums, self._whole, self._histograms, self._labels, *self._products.values()
+        return sum(bytes_of(sums) for sums in kept if sums is not None)
 
     @property
     def n_groups(self) -> int:
