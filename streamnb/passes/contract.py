@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from tqdm.auto import tqdm
 
@@ -84,18 +84,6 @@ class Report(persistence.Parameters):
         return frames.table("One scan", rows)
 
 
-class Partial(Protocol):
-    """The partial result of one thread, or of one task of a cluster: the only part of a pass that changes."""
-
-    def finish(self) -> Any:
-        """The total of the blocks that were added; the partial result is not used afterwards.
-
-        A total never changes. It adds up (+) in any order and grouping, and has `arrays()`: all
-        parts by name, as a file keeps them and `PassTask.total` takes them. These are arrays, numbers, strings, objects
-        that are saved by themselves, and lists and dicts of these.
-        """
-
-
 class Wants(NamedTuple):
     """How a task wants its rows."""
 
@@ -107,7 +95,11 @@ class Wants(NamedTuple):
 class PassTask:
     """Anything that is computed from rows in one pass. Subclasses are picklable; their fields describe the task.
 
-    A subclass defines `partial` and `add`; the defaults of the other methods suit most tasks.
+    A subclass defines `partial` and `add`; the defaults of the other methods suit most tasks. A partial result belongs
+    to one thread, or to one task of a cluster, and is all that changes: its `finish()` returns the total of the blocks
+    that were added. A total is immutable and adds up (``+``) in any order and grouping. Its `arrays()` are all of its
+    parts by name, as a file keeps them and `total` takes them: arrays, numbers, strings, objects that are saved by
+    themselves, and lists and dicts of these.
 
     Attributes
     ----------
@@ -148,7 +140,7 @@ class PassTask:
     most_bytes: int | None = None
     weighs: bool = False
 
-    def partial(self) -> Partial:
+    def partial(self) -> Any:
         """A partial result without rows."""
         raise NotImplementedError
 

@@ -8,17 +8,15 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.models.linear import linear_scores
-from streamnb.passes.contract import PassTask, Report
+from streamnb.passes.contract import PassTask, Wants
 from streamnb.regression.systems import System
 from streamnb.regression.target_sums import TargetScan, TargetSums, targets_of
 from streamnb.rows.boundary import checked
 from streamnb.rows.row_blocks import Block
 
-SUMS = TargetScan(exact=True)
 
-
-@dataclass(frozen=True, eq=False)
-class ResidualScan(PassTask):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ResidualScan(TargetScan):
     """The task that sums residuals, their absolute values and targets, and products of these.
 
     Attributes
@@ -29,23 +27,21 @@ class ResidualScan(PassTask):
 
     weights: np.ndarray
     intercepts: np.ndarray
+    exact: bool = True
     title = "evaluate"
 
-    def partial(self) -> Any:
-        return SUMS.partial()
+    def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
+        return Wants()  # sums are of targets alone
+
+    def about(self) -> dict[str, str]:
+        return PassTask.about(self)
 
     def add(self, partial: Any, block: Block) -> None:
         chunk, y = checked(block)[0], targets_of(block)
         if y.shape[1] != len(self.intercepts):
             raise ValueError(f"y has {y.shape[1]} columns, and the model predicts {len(self.intercepts)} targets")
         residuals = y - linear_scores(chunk, self.weights, self.intercepts)
-        SUMS.add(partial, replace(block, X=np.hstack([residuals, np.abs(residuals)])))
-
-    def ended(self, total: Any, report: Report) -> Any:
-        return SUMS.ended(total, report)
-
-    def total(self, arrays: Any) -> Any:
-        return SUMS.total(arrays)
+        super().add(partial, replace(block, X=np.hstack([residuals, np.abs(residuals)])))
 
 
 @dataclass(frozen=True)

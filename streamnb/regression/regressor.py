@@ -369,7 +369,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         """Errors of the predictions, from one read of the rows; arguments as in `fit`."""
         rows = self._opened(X, y, sample_weight, labelled=TARGETS)
         weights, intercepts = self._weights
-        sums, _ = run(ResidualScan(weights, intercepts), rows, RunOptions())
+        sums, _ = run(ResidualScan(weights=weights, intercepts=intercepts), rows, RunOptions())
         return RegressionEvaluation.of(sums)
 
     def score(self, X: Rows, y: Any = None, sample_weight: PerRow = None) -> float:

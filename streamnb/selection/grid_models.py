@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import persistence
-from streamnb.core.memory import aligned
+from streamnb.core.memory import aligned, bytes_of
 from streamnb.evaluation.grid_evaluation import ComparedRows, JudgedRows, ReferenceEvaluation, Steps
 from streamnb.kernels import nested
 from streamnb.models.grid_weights import DOUBLE, Decider, GridWeights, size_of
@@ -277,10 +277,6 @@ class InOrder(NamedTuple):
         n_in = np.searchsorted(enters[order], np.arange(n_points), side="right")
         return cls(order, n_in, weights)
 
-    @property
-    def nbytes(self) -> int:
-        return sum(array.nbytes for array in self)
-
     def steps(self, some: ColumnForm, others: ColumnForm, n_some: int, n_others: int, buffer: "StepsBuffer") -> Steps:
         """The steps of the scores of two groups of rows, written to the buffer."""
         n_rows = n_some + n_others
@@ -311,7 +307,7 @@ class NestedApart:
     """
 
     def __init__(self, entering: list[InOrder]):
-        self.nbytes = sum(of_row.nbytes for of_row in entering)
+        self.nbytes = bytes_of(entering)
         self.entering = entering
 
     def judge(self, evaluation: ReferenceEvaluation, chunk: Chunk, judged: JudgedRows) -> None:

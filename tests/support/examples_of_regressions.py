@@ -24,6 +24,8 @@ COUNTS = rng.poisson(1.0, (40, 5)).astype(float)
 FOLDS = as_folding(2, repeats=2, seed=1)
 ALONG = TargetRead(LeastSquares(), RowOptions(), np.zeros(1, np.int64), np.ones((6, 2)), np.full(6, 4096.0), 4096.0)
 
+RESIDUALS = ResidualScan(weights=np.ones((5, 2)), intercepts=np.array([0.5, -1.0]))
+
 
 def rows(X: Any, y: Any) -> Source:
     return opened(X, y, WEIGHT, labelled="targets")
@@ -35,7 +37,7 @@ REGRESSIONS: dict[type, dict[str, Callable[[], tuple[PassTask, Source]]]] = {
         real=lambda: (TargetScan(exact=True), rows(REAL, REAL[:, 0])),
         folds=lambda: (TargetScan(FOLDS), rows(sp.csr_array(COUNTS), COUNTS[:, 1])),
     ),
-    ResidualScan: every(lambda: (ResidualScan(np.ones((5, 2)), np.array([0.5, -1.0])), rows(REAL, REAL[:, :2]))),
+    ResidualScan: every(lambda: (RESIDUALS, rows(REAL, REAL[:, :2]))),
     WideSums: every(
         lambda: (StatisticTask(WideSums.asked()), rows(COUNTS, COUNTS[:, :2] - 2.0)),
         csr=lambda: (StatisticTask(WideSums.asked()), rows(sp.csr_array(REAL), REAL[:, 1])),
