@@ -113,7 +113,7 @@ def cache_aligned(table: np.ndarray) -> np.ndarray:
 
 
 def bytes_of(value: Any) -> int:
-    """Bytes of arrays and of all that lists, dicts and objects hold, each counted once; 8 of anything else."""
+    """Bytes of arrays and of all that lists, dicts and objects hold, each counted once; 8 of anything else but None."""
     left, seen, n_bytes = [value], set(), 0
     while left:
         each = left.pop()
@@ -129,7 +129,7 @@ def bytes_of(value: Any) -> int:
             left.extend(parts.values())
         elif is_dataclass(each) and not isinstance(each, type):  # with slots
             left.extend(getattr(each, part.name) for part in fields(each))
-        else:
+        elif each is not None:
             n_bytes += 8
     return n_bytes
 

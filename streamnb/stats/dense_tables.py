@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
-from streamnb.core import memory, persistence
+from streamnb.core import persistence
 from streamnb.kernels import exact
 from streamnb.rows.row_blocks import frozen
 
@@ -29,7 +29,8 @@ class ExactSums(persistence.Parameters):
 
     @property
     def nbytes(self) -> int:
-        return memory.bytes_of([getattr(self, part.name) for part in fields(self)])  # type: ignore[arg-type]
+        parts = [getattr(self, part.name) for part in fields(self)]  # type: ignore[arg-type]
+        return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes
