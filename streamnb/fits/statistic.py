@@ -74,6 +74,11 @@ class Statistic(Mergeable):
     a request: rows are added to copies of it, which are merged. A subclass defines `add`, and nothing else has to be
     written to run it in threads, on a cluster, by fold or with a checkpoint.
 
+    Attributes
+    ----------
+    title : str
+        Title of progress bars, a variable of the class.
+
     Examples
     --------
     The mean and the largest value of each column:
@@ -96,7 +101,7 @@ class Statistic(Mergeable):
     ([1.5, 4.0], [2.0, 5.0])
     """
 
-    title: ClassVar[str] = "pass"  # of progress bars
+    title: ClassVar[str] = "pass"
 
     def add(self, rows: Block) -> None:
         """Add a block of rows: `X` (n_rows, n_features), `y`, `weight` (n_rows,) or None for 1 each, `first_row`."""
