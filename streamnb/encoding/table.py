@@ -95,8 +95,8 @@ class ColumnOptions:
             kind = kind_of(dtype)
             if kind is None:
                 raise TypeError(
-                    f"X: column {name!r} is nested, of type {dtype}; make columns of its parts, or leave it out with "
-                    "columns="
+                    f"X: column {name!r} is nested or an interval, of type {dtype}; make columns of its parts, or "
+                    "leave it out with columns="
                 )
             if name in self.text and kind not in (CATEGORY, NOTHING):
                 raise TypeError(f"text={name!r} is a column of type {dtype}; it should hold strings")

@@ -33,7 +33,11 @@ def kind_of(dtype: Any) -> str | None:
     types = arrow().types
     if types.is_dictionary(dtype):
         return CATEGORY if kind_of(dtype.value_type) else None
-    if types.is_nested(dtype) or types.is_interval(dtype) or isinstance(dtype, arrow().BaseExtensionType):
+    if types.is_run_end_encoded(dtype):
+        return kind_of(dtype.value_type)
+    if isinstance(dtype, arrow().BaseExtensionType):  # Arrow's own, of JSON, UUIDs and bytes that are true or false
+        return kind_of(dtype.storage_type) if dtype.extension_name.startswith("arrow.") else None
+    if types.is_nested(dtype) or types.is_interval(dtype):
         return None
     if types.is_timestamp(dtype):
         return DATE if dtype.tz is None else INSTANT
@@ -95,6 +99,20 @@ def as_categories(column: Any, strings_too: bool) -> Any:
     strings = pa.array(_strings(column.dictionary), pa.string())
     joined = pa.DictionaryArray.from_arrays(column.indices, strings)
     return joined if len(strings.unique()) == len(strings) else joined.dictionary_decode().dictionary_encode()
+
+
+def _as_text(column: Any, where: str) -> Any:
+    """A column of bytes as strings; any other column as it is."""
+    pa, kind = arrow(), getattr(column.type, "value_type", column.type)
+    if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+        return column
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowInvalid as error:
+        raise DataError(
+            f"{where} holds bytes that are no text in UTF-8; leave it out with columns=, or make strings of it, such "
+            "as value.hex()"
+        ) from error
 
 
 def _any_written(strings: Any) -> bool:
@@ -302,6 +320,7 @@ def levels_of(part: ColumnPart, rows: TableRows) -> Coded:
     if part.date_part is not None:
         column = _of_dates(column, part.date_part)
     elif rows.known:
+        column = _as_text(column, f"{rows.where}: column {part.label!r}")
         column = as_categories(column, rows.strings_too)
     return Coded(*_coded(column))
 

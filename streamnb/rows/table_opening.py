@@ -233,11 +233,15 @@ def open_tables(X: Any, kinds: Mapping[str, str | None], n_threads: int) -> Tabl
 
 
 def _check_no_objects(frame: Any) -> None:
-    """Refuse a Polars data frame with a column of Python objects, of which Arrow would get other bytes."""
+    """Refuse a Polars data frame with a column of Python objects, of which Arrow would get other bytes, or Int128."""
     for name, dtype in frame.schema.items():
         if str(dtype) == "Object":
             raise TypeError(
                 f"X: column {name!r} holds Python objects (dtype Object); make it of one type, such as strings"
+            )
+        if str(dtype).endswith("Int128"):
+            raise TypeError(
+                f"X: column {name!r} has dtype {dtype}, which Arrow lacks; cast it to Int64, Float64 or String"
             )
 
 

@@ -6,6 +6,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NoReturn, Self, cast
+from uuid import UUID
 
 import numpy as np
 
@@ -68,7 +69,7 @@ class Fields:
 
     def rows(self, batch: Any, first_row: int, where: str = "X") -> Any:
         """The features, labels and weights of a record batch: `TableRows` or `Texts`."""
-        batch = without_views(batch)
+        batch = in_storage(batch)
         stored = self._stored(batch) if self.beside else None
         if stored is not None and self.all == [*self.beside] and not self.features:
             return RowsAlone(stored)
@@ -104,16 +105,26 @@ class Fields:
         return arrow().RecordBatch.from_arrays(columns, names=list(self.features))
 
 
-def without_views(batch: Any) -> Any:
-    """A record batch without views of strings, as Polars has them: Arrow cannot pick rows of these."""
-    columns = [_without_view(column) for column in batch.columns]
+def in_storage(batch: Any) -> Any:
+    """A record batch without views, of which Arrow cannot pick rows, runs of equal values, and extension types."""
+    columns = [_in_storage(column) for column in batch.columns]
     return arrow().RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
-def _without_view(column: Any) -> Any:
+def _in_storage(column: Any) -> Any:
+    import pyarrow.compute as pc
+
     pa, kind = arrow(), column.type
+    if pa.types.is_run_end_encoded(kind):
+        return _in_storage(pc.run_end_decode(column))
+    if isinstance(kind, pa.BaseExtensionType):
+        if kind.extension_name == "arrow.uuid":  # as DuckDB gives them without a file
+            return pa.array([None if one is None else str(UUID(bytes=one)) for one in column.storage.to_pylist()])
+        return _in_storage(column.storage)
     if pa.types.is_dictionary(kind) and str(kind.value_type) in VIEWS:
-        return pa.DictionaryArray.from_arrays(column.indices, _without_view(column.dictionary))
+        return pa.DictionaryArray.from_arrays(column.indices, _in_storage(column.dictionary))
+    if pa.types.is_fixed_size_binary(kind):
+        return column.cast(pa.binary())
     wide = VIEWS.get(str(kind))
     return column if wide is None else column.cast(wide)
 

@@ -104,7 +104,7 @@ def test_names_that_no_json_line_has_are_refused(tmp_path, argument):
 
 def test_nested_columns_are_refused():
     frame = FRAME.assign(l=[[1, 2]] * N)
-    with pytest.raises(TypeError, match="column 'l' is nested, of type list"):
+    with pytest.raises(TypeError, match="column 'l' is nested or an interval, of type list"):
         snb.table(frame, "late")
     assert snb.table(frame, "late", columns=["s"]).n_features == 3
 

@@ -1,12 +1,15 @@
 """Values of every type in one form: whatever wrote a column, a model gives the same scores, or says why it does not."""
 
 import datetime
+import uuid
 from decimal import Decimal
 from itertools import cycle, pairwise
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
@@ -271,3 +274,39 @@ def test_categories_of_strings_take_integers_and_booleans(tmp_path):
         assert model.predict(X).tolist() == [1, 0][: len(model.predict(X))]
     with pytest.raises(ValueError, match="column 'x' is of type timestamp"):
         model.predict(pd.DataFrame({"x": pd.to_datetime(["2020-01-01"])}))
+
+
+def extension(dtype, values):
+    return pa.ExtensionArray.from_storage(dtype, pa.array(values, dtype.storage_type))
+
+
+U = [uuid.UUID(int=3), uuid.UUID(int=1 << 127)]
+STORED = {
+    "JSON": (lambda: extension(pa.json_(), ["[1]", "[2]"] * 9), ["[1]", "[2]"] * 9),
+    "bool8": (lambda: extension(pa.bool8(), [0, 1] * 9), [0, 1] * 9),
+    "UUID": (lambda: extension(pa.uuid(), [one.bytes for one in U] * 9), [str(one) for one in U] * 9),
+    "runs": (lambda: pc.run_end_encode(pa.array(["a", "b"] * 9)), ["a", "b"] * 9),
+    "bytes": (lambda: pa.array([b"ab", b"cd"] * 9, pa.binary(2)), ["ab", "cd"] * 9),
+}
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_columns_are_read_by_what_they_hold(name, tmp_path):
+    column, values = STORED[name]
+    rows, plain = (pa.table({"x": one, "y": [0, 1] * 9}) for one in (column(), values))
+    feather.write_feather(rows, tmp_path / "x.arrow")
+    for X in (rows, tmp_path / "x.arrow"):
+        found, expected = snb.LinearNB("auto").fit(X, "y"), snb.LinearNB("auto").fit(plain, "y")
+        assert found.feature_names_in_.tolist() == expected.feature_names_in_.tolist()
+        assert found.score(plain, "y") == expected.score(X, "y") == 1.0
+
+
+def test_columns_that_cannot_be_read_are_named():
+    for column, message in (
+        ([b"\xff", b"a"], "column 'x' holds bytes that are no text in UTF-8; leave it out with columns=, or make"),
+        (pa.array([(1, 2, 3)] * 2, pa.month_day_nano_interval()), "column 'x' is nested or an interval"),
+    ):
+        with pytest.raises((DataError, TypeError), match=message):
+            snb.table(pa.table({"x": column, "y": [0, 1]}), "y")
+    with pytest.raises(TypeError, match="column 'x' has dtype Int128, which Arrow lacks; cast it to Int64"):
+        snb.table(pl.DataFrame({"x": pl.Series([1, 2], dtype=pl.Int128)}), [0, 1])
