@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike
 def one_of(name: str, value: Any, allowed: Iterable[Any]) -> Any:
     """Return `value` if it is one of `allowed`, else raise with the list."""
     allowed = list(allowed)
-    if any(value is a or (isinstance(value, str) and value == a) for a in allowed):
-        return value
+    for each in allowed:
+        if value is each or (isinstance(value, str) and value == each):
+            return value
     raise ValueError(f"{name}={value!r} is unknown; it should be one of {', '.join(map(repr, allowed))}")
 
 

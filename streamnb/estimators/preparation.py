@@ -248,8 +248,10 @@ def opened_to_fit(
     """Open the rows, learn their step, remember it, and apply it."""
     rows, options = opened_as_given(estimator, given, layer, beside), options or RunOptions()
     check_width(rows, ARRAYS_OF_SCAN, options)
-    if estimator._step_request().reads:
-        rows = options.kept(rows)
+    if not estimator._step_request().reads:
+        remember_step(estimator, None)
+        return rows
+    rows = options.kept(rows)
     steps = yield from steps_of_folds(estimator, rows, options, None)
     return prepared(steps.whole, rows)
 

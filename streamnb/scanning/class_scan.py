@@ -169,7 +169,7 @@ class ClassScan(PassTask):
     def with_moments(self, more: Iterable[str]) -> Self:
         """A copy with further moments."""
         wanted = {*self.moments, *more}
-        return replace(self, moments=tuple(moment for moment in ALL_MOMENTS if moment in wanted))
+        return replace(self, moments=tuple(filter(wanted.__contains__, ALL_MOMENTS)))
 
     def named(self, labels: np.ndarray) -> Self:
         """A copy with the classes named like the columns of y; listed classes must have their order."""
@@ -506,7 +506,7 @@ def with_folds(
 def run_scan(task: Any, rows: Source, options: RunOptions) -> Reading[tuple[Any, Report]]:
     """Run a scan; return the statistics and the report, see `scan`."""
     (stats,), report = yield from run_scans([Pass(task)], rows, options)
-    if rows.n_features is not None:
+    if rows.n_features is not None and rows.encoding is not None:
         warn_of_telling(rows, stats)
     return stats, report
 

@@ -374,7 +374,8 @@ class WeightPath:
 
     def _solved(self, i: int, block: FeatureBlock) -> Solution:
         """Return weights of a block at point i, what they add to the intercepts (R,), and where branches ended."""
-        return self._with_feature_weight(block, decorrelated(*self._equations(i, block)))
+        equations, pull = self._equations(i, block, block.equations())
+        return self._with_feature_weight(block, decorrelated(equations, pull))
 
     def _with_feature_weight(self, block: FeatureBlock, solution: Solution) -> Solution:
         """Multiply a solution by the feature weights, and sum what features add to the intercepts, (R,)."""
@@ -438,8 +439,8 @@ class WeightPath:
     def _pull(self, i: int) -> Pull:
         return pull_at(self.penalty, self.grid[i])
 
-    def _equations(self, i: int, block: FeatureBlock, unpulled: Equations | None = None) -> tuple[Equations, Pull]:
-        """Return (6.2) at point i and its pull; `unpulled` has the equations without any pull, if already computed."""
+    def _equations(self, i: int, block: FeatureBlock, unpulled: Equations) -> tuple[Equations, Pull]:
+        """Return (6.2) at point i and its pull; `unpulled` are the equations without any pull."""
         pull, marked, fixed_point = self._pull(i), self._marked(i, block, unpulled), self._fixed_point(i)
         if fixed_point:
             start = fixed_point.start[block.rows][:, block.columns]
@@ -448,9 +449,9 @@ class WeightPath:
             return marked, pull
         return replace(block.equations(self._totals_at(i)[block.part][:, None]), kept=marked.kept), pull
 
-    def _marked(self, i: int, block: FeatureBlock, unpulled: Equations | None = None) -> Equations:
+    def _marked(self, i: int, block: FeatureBlock, unpulled: Equations) -> Equations:
         """Return (6.2) without any pull, with the kept features marked."""
-        unpulled, kept = unpulled or block.equations(), self._kept_at(i)
+        kept = self._kept_at(i)
         return unpulled if kept is None else kept.mark(unpulled, block.part, block.columns, block.rows)
 
     def _kept_at(self, i: int) -> Kept | None:
@@ -475,7 +476,7 @@ class WeightPath:
         if i not in self._general:
             ((tau, gradient),), problem = pull.general, self.problem
             weights = np.zeros((problem.n_rows, problem.n_features))
-            marked = [(block.columns, self._marked(i, block)) for block in problem.blocks]
+            marked = [(block.columns, self._marked(i, block, block.equations())) for block in problem.blocks]
 
             def weights_at(start: np.ndarray, ridge: float) -> np.ndarray:
                 bent = replace(pull, l2=pull.l2 + ridge)

@@ -159,7 +159,7 @@ def check_moments(moments: Iterable[str] | None) -> tuple[str, ...]:
     names = (moments,) if isinstance(moments, str) else tuple(moments)
     for name in names:
         arguments.one_of("moments", name, ALL_MOMENTS)
-    return tuple(m for m in ALL_MOMENTS if m in names)
+    return tuple(filter(names.__contains__, ALL_MOMENTS))
 
 
 class MomentSums:
