@@ -138,6 +138,13 @@ def parts(cls: type, state: dict[str, Any], **kinds: Any) -> list[Any]:
     return [part(state, name, kind, lengths) for name, kind in kinds.items()]
 
 
+def pieces(name: str, joined: np.ndarray, lengths: np.ndarray) -> list[np.ndarray]:
+    """Return the arrays that were joined in one, from their lengths."""
+    if (lengths < 0).any() or lengths.sum() != len(joined):
+        raise ValueError(f"{name} should say how many values each has, {len(joined)} in all")
+    return np.split(joined, np.cumsum(lengths)[:-1]) if len(lengths) else []
+
+
 def known(cls: type, state: dict[str, Any], *names: str) -> dict[str, Any]:
     """Return a loaded state if it has no other keys than these; a misspelt key would count as absent."""
     strange = state.keys() - {*names}

@@ -64,9 +64,6 @@ class ValueScan(PassTask):
         row_checks.check_min_size(report.rows, total.n_features or 1)
         return total
 
-    def total(self, arrays: Any) -> ValueCounts:
-        return ValueCounts.of_arrays(arrays)
-
 
 @persistence.register
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,10 +88,8 @@ class BinEdges(LearnedStep):
     def _from_state(cls, state: dict[str, Any]) -> "BinEdges":
         form = {"edges": "f8[n_edges]", "n_edges": "i8[n_features]", "missing": "?[n_features]"}
         joined, n_edges, missing = persistence.parts(cls, state, **form)
-        if not len(n_edges) or (n_edges < 0).any() or n_edges.sum() != len(joined):
-            raise ValueError("n_edges should say of each feature how many edges it has")
-        edges = np.split(joined, np.cumsum(n_edges)[:-1])
-        if not all((np.diff(one) > 0).all() for one in edges):
+        edges = persistence.pieces("n_edges", joined, n_edges)
+        if not edges or not all((np.diff(one) > 0).all() for one in edges):
             raise ValueError("the edges of bins should rise")
         return cls(edges, missing)
 

@@ -137,9 +137,9 @@ class CategoryColumns(LearnedStep):
     def _from_state(cls, state: dict[str, Any]) -> "CategoryColumns":
         form = {"n_features": int, "columns": "i8[n_columns]", "values": "f8[_]", "n_values": "i8[n_columns]"}
         n_features, columns, joined, n_values = persistence.parts(cls, state, **form)
-        if not are_some_of(columns, n_features) or (n_values < 1).any() or n_values.sum() != len(joined):
+        values = persistence.pieces("n_values", joined, n_values)
+        if not are_some_of(columns, n_features) or (n_values < 1).any():
             raise ValueError("columns of categories should be some of all, each with its values")
-        values = np.split(joined, np.cumsum(n_values)[:-1])
         if not all((np.diff(one) > 0).all() for one in values):
             raise ValueError("the values of columns of categories should rise")
         return cls(n_features, columns, values)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from operator import attrgetter
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -157,7 +157,7 @@ def _of_sums(name: str) -> property:
 
 @persistence.register
 @dataclass(frozen=True, slots=True, eq=False)
-class CategoryStats:
+class CategoryStats(persistence.Parameters):
     """Weight of each category of each feature in each class; merges and subtracts like `ClassStats`.
 
     Attributes
@@ -168,7 +168,7 @@ class CategoryStats:
         Its features are the categories, sizes[j] for feature j; category 0 comes first and is not counted.
     """
 
-    sizes: np.ndarray
+    sizes: Annotated[np.ndarray, "i8[_]"]
     sums: ClassStats
     encoding: Any = None  # as of `ClassStats`
 
@@ -283,19 +283,16 @@ class CategoryStats:
                 counts[k, start] = rest if rest > 2.0**-90 * n[0] else 0.0  # a smaller rest is rounding of the pairs
         return counts
 
-    def _to_state(self) -> dict[str, Any]:
-        return self.arrays()
-
     def arrays(self) -> dict[str, Any]:
         """All arrays by name."""
         return {"sizes": self.sizes, "sums": self.sums}
 
-    @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> Self:
-        sizes, sums = persistence.parts(cls, state, sizes="i8[_]", sums=ClassStats)
-        if ((sizes < 1) | (sizes > MOST + 1)).any() or sizes.sum() != sums.n_features:
-            raise ValueError(f"sizes {sizes.tolist()} should be from 1 to {MOST + 1} and {sums.n_features} in all")
-        return cls(sizes, sums)
+    _to_state = arrays
+
+    def _check_loaded(self) -> None:
+        sizes, n_features = self.sizes, self.sums.n_features
+        if ((sizes < 1) | (sizes > MOST + 1)).any() or sizes.sum() != n_features:
+            raise ValueError(f"sizes {sizes.tolist()} should be from 1 to {MOST + 1} and {n_features} in all")
 
 
 def _sparse(table: AnyTable) -> SparseTable:
@@ -534,9 +531,6 @@ class CategoryScan(ClassScan):
     def partial(self) -> Any:
         run = self.moments, self.options, self.classes, self.folding, self.memory_limit
         return CategoryAccumulator(partial(Accumulator, *run))
-
-    def total(self, arrays: Any) -> Any:
-        return persistence.restored(CategoryStats, arrays)
 
     def add(self, partial: Any, block: Block) -> None:
         """Check one block of rows and add it."""

@@ -271,9 +271,6 @@ class ScanOfAll(PassTask):
     def ended(self, total: Any, report: Report) -> Any:
         return self.scan.ended(total, report)
 
-    def total(self, arrays: Any) -> Any:
-        return self.scan.total(arrays)
-
 
 def scan(
     X: Rows,

@@ -159,11 +159,9 @@ class ValueCounts:
         forms = {"n_cells": of_features, "shifts": of_features, "keys": of_cells, "counts": of_cells}
         forms |= {"missing": of_features, "low": "f8[n_features]", "high": "f8[n_features]"}
         n_cells, shifts, keys, counts, missing, low, high = persistence.parts(cls, arrays, **forms)
-        if (n_cells < 0).any() or n_cells.sum() != len(keys):
-            raise ValueError("n_cells should say of each feature how many cells it has")
         if (shifts < 0).any() or (shifts > 63).any():
             raise ValueError("shifts should be from 0 to 63")
-        keys, counts = (np.split(each, np.cumsum(n_cells)[:-1]) if len(n_cells) else [] for each in (keys, counts))
+        keys, counts = (persistence.pieces("n_cells", each, n_cells) for each in (keys, counts))
         return cls(tuple(map(ValueCells, shifts.tolist(), keys, counts)), missing, low, high)
 
 
