@@ -355,7 +355,7 @@ class TableEncoding(persistence.Parameters, Encoding):
         if len(shape) == 2 and shape[1] != self.n_columns:
             raise ValueError(
                 f"X has {shape[1]} features, but the model is expecting a table, as a data frame, dicts or a file, "
-                f"with the columns {listed(np.array([*self.columns], object))}, or the {self.n_columns} columns that "
+                f"with the columns {listed([*self.columns])}, or the {self.n_columns} columns that "
                 "it made of them"
             )
 
@@ -368,7 +368,7 @@ class TableEncoding(persistence.Parameters, Encoding):
                 )
         if tables.unseen.issuperset(self.columns):
             raise ValueError(
-                f"no row of X has any of the columns that the model was fitted on, {listed(np.array([*self.columns]))}"
+                f"no row of X has any of the columns that the model was fitted on, {listed([*self.columns])}"
             )
         others = [name for name in tables.schema.names if name not in self.columns]
         for name in sorted(tables.unseen.intersection(self.columns)):

@@ -239,7 +239,7 @@ class UnknownValues:
             self._warned = True
         for part, (_, values, unknown) in self._counts.items():
             if unknown > values * (1.0 + self._codes[part].new) / 2.0:
-                fitted = listed(np.array(self._codes[part].values, object))
+                fitted = listed(self._codes[part].values)
                 warn(
                     f"X: {unknown:,} of {values:,} values of {part.label!r} were not seen at fit, such "
                     f"as {min(self._examples[part])!r}, and have no effect; the fitted values are {fitted}"

@@ -63,9 +63,7 @@ def check_feature(argument: str, name: Any, features: Sequence[str]) -> str:
     if isinstance(name, Integral) and not isinstance(name, bool) and 0 <= int(name) < len(features):
         return features[int(name)]
     if name not in features:
-        raise ValueError(
-            f"{argument} has {name!r}, which is not a feature; they are {messages.listed(np.array(features, object))}"
-        )
+        raise ValueError(f"{argument} has {name!r}, which is not a feature; they are {messages.listed(features)}")
     return name
 
 

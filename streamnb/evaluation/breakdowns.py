@@ -178,7 +178,7 @@ def slice_of(judged: Tallied, column: str, value: Any) -> Any:
     if column not in evaluations:
         raise ValueError(f"column={column!r} is none of those sliced by: {', '.join(map(repr, evaluations))}")
     if value not in evaluations[column]:
-        known = messages.listed(np.array([*evaluations[column]], object))
+        known = messages.listed([*evaluations[column]])
         raise ValueError(f"value={value!r} is no slice of {column!r}; it should be one of {known}")
     return evaluations[column][value]
 

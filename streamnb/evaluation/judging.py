@@ -126,7 +126,7 @@ class EvaluationOptions:
             if not isinstance(named, str):
                 return named
             if named not in X.columns:
-                known = messages.listed(np.asarray(X.columns, object))
+                known = messages.listed(X.columns)
                 raise ValueError(f"{named!r} is none of the columns of X: {known}")
             taken.append(named)
             return X[named]

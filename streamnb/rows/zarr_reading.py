@@ -54,7 +54,12 @@ def check_layout(array: zarr.Array) -> zarr.Array:
     try:
         shape, chunks, dtype = tuple(array.shape), (*array.chunks, *(array.shards or ())), array.dtype
         dict(array.attrs)
-    except Exception as error:  # grids and dtypes without these attributes
+    except NotImplementedError as error:
+        raise DataError(
+            f"{where} has chunks of several sizes (a rectilinear grid, of zarr 3.4 on), which are not read; write it "
+            "again with chunks of one size"
+        ) from error
+    except Exception as error:  # dtypes without these attributes
         raise DataError(f"the metadata of {where} is broken: {error!r}") from error
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize >= 2**63:
         raise DataError(f"the metadata of {where} is broken: no array has the shape {shape}")

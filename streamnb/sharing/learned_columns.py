@@ -107,7 +107,7 @@ class SiteRows(WrappedSource):
         rows, unknown = sum(self._outside.values()), getattr(self._rows, "unknown", None)
         levels = {} if unknown is None else unknown.totals()
         if rows:
-            labels = messages.listed(np.array([*self._outside], object))
+            labels = messages.listed([*self._outside])
             messages.warn(f"{rows:,} rows have labels outside of the schema, {labels}; they count nowhere")
         if levels:
             of_columns = ", ".join(f"{name!r} {count:,}" for name, count in levels.items())

@@ -96,7 +96,7 @@ class Privacy(persistence.Parameters):
             f"  of a person with {rows}, added or removed; {clipping.clip!r}",
             f"  {self.mechanism}",
             *sums,
-            f"  declared: {self.n_features:,} columns, classes {messages.listed(np.array(self.classes))}>",
+            f"  declared: {self.n_features:,} columns, classes {messages.listed(self.classes)}>",
         ]
         return "\n".join(lines)
 

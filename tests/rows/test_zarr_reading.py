@@ -84,3 +84,11 @@ def test_a_chunk_fits_into_memory(monkeypatch):
     assert check_layout(made())  # chunks of 80 bytes
     with pytest.raises(MemoryError, match=r"^one chunk of array .*, of shape \(5, 3\), takes 0.1 kB, and .* smaller"):
         check_layout(made(chunks=(5, 3)))
+
+
+def test_rectilinear_grids_are_named(monkeypatch):
+    """As in zarr 3.4.2, whose arrays of such a grid have no `chunks`."""
+    array = zarr.create_array(MemoryStore(), shape=(4, 2), dtype="f8")
+    monkeypatch.setattr(zarr.Array, "chunks", property(lambda self: (_ for _ in ()).throw(NotImplementedError())))
+    with pytest.raises(DataError, match=r"has chunks of several sizes .* write it again with chunks of one size"):
+        check_layout(array)
