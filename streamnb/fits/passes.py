@@ -11,6 +11,7 @@ import numpy as np
 
 from streamnb.core import persistence
 from streamnb.core.descriptions import described
+from streamnb.core.memory import bytes_of
 from streamnb.fits.statistic import Statistic, added
 from streamnb.passes.contract import PassTask, Report, Wants
 from streamnb.rows.boundary import checked
@@ -113,6 +114,11 @@ class TotalsOfRead(Statistic):
 
     parts: Annotated[list[list[Any]], added]
     rows: Annotated[np.ndarray, np.add]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the totals: 0 until tables are allocated, so that no thread joins before their size is known."""
+        return bytes_of(self.parts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -73,6 +73,11 @@ class WideSums(Statistic):
         row_checks.check_total_weight(self.features.total_weight)
         return self
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tables: 0 until there are any, so that no thread joins before it is known how large they are."""
+        return self.features.nbytes + self.products.nbytes
+
     def about(self) -> dict[str, str]:
         return {"the task": "WideScan"}  # as older checkpoints call it
 

@@ -319,14 +319,17 @@ class CountingCategories:
             if not self._tables.fits(len(X), weight):
                 self._keep_tables()
             self._tables.add(X, first_row, y, weight, folding.numbers(first_row, len(X), split, 0))
-            if memory.bytes_of(self._tables) > FULL:
+            if memory.bytes_of(self._tables._columns) > FULL:
                 self._keep_tables()
         else:
             sums = Accumulator(("sum",), RowOptions(), classes, folding, sparse=True)
             self._keep(_counted(X, first_row, y, weight, split, sums))
         cure = "give a larger memory_limit, or hash_bits=20 or so, which bounds the number of values"
-        needed = memory.bytes_of([self._tables, self._runs])
-        memory.check("the counts of the values of all columns", needed, self._limit, cure)
+        memory.check("the counts of the values of all columns", self.nbytes, self._limit, cure)
+
+    @property
+    def nbytes(self) -> int:
+        return memory.bytes_of([self._tables._columns, self._runs])
 
     def _keep_tables(self) -> None:
         """Turn the tables into a run and start new tables."""

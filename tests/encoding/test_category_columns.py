@@ -80,7 +80,7 @@ def test_too_many_values_are_refused_by_memory_limit():
 def test_a_damaged_state():
     good = learned(X)._to_state()
     for name, wrong in (("columns", np.array([1, 0])), ("n_values", np.array([1, 1])), ("n_features", 1)):
-        with pytest.raises(ValueError, match="columns of categories|how many values"):
+        with pytest.raises(ValueError, match=r"columns of categories|how many values"):
             CategoryColumns._from_state({**good, name: wrong})
     with pytest.raises(ValueError, match="rise"):
         CategoryColumns._from_state({**good, "values": good["values"][::-1]})

@@ -70,11 +70,11 @@ MOST = {  # `make house` prints what there is
     "expression nodes": 288_500,
     "statements": 44_340,
     "nodes per statement": 6.55,  # fewer files have fewer imports, which are statements without nodes
-    "classes": 676,
+    "classes": 673,
     "files": 330,
     "files with one importer": 70,
-    "conditional expressions per 1,000 statements": 57.0,
-    "starred arguments per 1,000 statements": 23.6,
+    "conditional expressions per 1,000 statements": 56.7,
+    "starred arguments per 1,000 statements": 23.4,
     "lines of tests": 56_500,
 }
 MET = {  # functions, files and depth of a journey, and its reads of the rows
