@@ -32,7 +32,7 @@ from streamnb.searching.encodings import Encoded
 from streamnb.searching.judging import Judging, ToJudge
 from streamnb.searching.rounds import CandidateGroup, JudgingSteps
 from streamnb.searching.search_result import Judged
-from streamnb.selection.cross_validation import Candidate, JudgedGrid, judged_together, scores_of, summing
+from streamnb.selection.cross_validation import Candidate, judged_together, scores_of, summing
 from streamnb.selection.out_of_fold import calibrated_out_of_fold
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.moment_sums import PLAIN_MOMENTS
@@ -75,7 +75,6 @@ def judge_settings(
     """
     candidates, rows = _begun(group, settings, encoded, judging, options)
     scorer = replace(judging.scorer, per_class=None, error=None, others=())  # chooses the point; others are of it
-    grids: dict[str, JudgedGrid] = {}
     found: list[Judged] = []
     while isinstance(asked := (yield found), ToJudge):
         for folds in [[fold] for fold in asked.folds] if encoded.nested else [asked.folds]:
@@ -91,18 +90,17 @@ def judge_settings(
                 continue
             judged, report, _ = run_reads(judged_together([*chosen.values()], scorer, rows, options, held=folds))
             group.report += report
-            for name, grid in zip(chosen, judged, strict=True):
-                grids[name] = grids[name] | grid if name in grids else grid
+            candidates |= {name: replace(one, by_split=None) for name, one in zip(chosen, judged, strict=True)}
         found = []
         for name in asked.names:
             if name in candidates:
                 try:
                     n_reads = group.report.rows // candidates[name].stats.n_rows
-                    found.append(_at_best_point(name, settings[name], grids[name], scorer, judging, n_reads))
+                    found.append(_at_best_point(name, settings[name], candidates[name], scorer, judging, n_reads))
                 except ValueError as error:
                     group.left_out[name] = str(error)
     setting, candidate = settings[asked.name], candidates[asked.name]
-    scores = scores_of([grids[asked.name]], scorer)
+    scores = scores_of([candidate], scorer)
     scores.warn_of_penalties(scores.best("best"), candidate.stats.n_features, "penalties")
     return _fitted(group, setting, candidate, asked.point, encoded, judging, options)
 
@@ -262,7 +260,7 @@ def _for_columns(
 
 
 def _at_best_point(
-    name: str, setting: Setting, judged: JudgedGrid, scorer: Scorer, judging: Judging, n_reads: int
+    name: str, setting: Setting, judged: Candidate, scorer: Scorer, judging: Judging, n_reads: int
 ) -> Judged:
     """A setting at its best point by the first scoring, with the other scores at that point."""
     folds, grid = sorted(judged.unseen), scores_of([judged], scorer)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -70,6 +70,10 @@ class Candidate:
     path : the models of all rows, at every grid point
     by_split : dict {split: (family, statistics)}, optional
         Those of the rows outside each fold, where columns are learned from these alone.
+    unseen, seen : dict {split: evaluation}
+        On the rows that the models of a split have not seen, and on those that they have seen, where these were judged.
+    singular : (G,) bool
+        The points at which the models of some split do not exist.
     """
 
     stats: ClassStats
@@ -78,6 +82,9 @@ class Candidate:
     options: dict[str, Any]
     path: Any
     by_split: Mapping[int, tuple[Any, ClassStats]] | None = None
+    unseen: Mapping[int, Any] = field(default_factory=dict)
+    seen: Mapping[int, Any] = field(default_factory=dict)
+    singular: Any = False
 
     @classmethod
     def of(
@@ -110,6 +117,18 @@ class Candidate:
         penalty = None if self.penalty is None else at_point(self.penalty, point)
         return weight_path(stats, family.at(point), penalty, n_threads=n_threads, **self.options)[0]
 
+    def judged(self, splits: Sequence[int], unseen: Sequence[Any], seen: Sequence[Any], singular: Any) -> "Candidate":
+        """A copy with the evaluations of further splits; of rows that models have seen, of all or of none."""
+        own, known = dict(zip(splits, unseen, strict=True)), dict(zip(splits, seen, strict=False))
+        all_unseen, all_seen = {**self.unseen, **own}, {**self.seen, **known}
+        return replace(self, unseen=all_unseen, seen=all_seen, singular=self.singular | singular)
+
+    def scores(self, scorer: Scorer) -> GridScores:
+        """Scores at all points in the splits that were judged, including those of models that do not exist."""
+        unseen, seen = ([judged[split] for split in sorted(judged)] for judged in (self.unseen, self.seen))
+        scores = GridScores.of(unseen, self.path, scorer)
+        return replace(scores, train=GridScores.of(seen, self.path, scorer)) if seen else scores
+
 
 @contextmanager
 def of_columns_outside(fold: int, learned: bool = True) -> Iterator[None]:
@@ -122,38 +141,8 @@ def of_columns_outside(fold: int, learned: bool = True) -> Iterator[None]:
         raise ValueError(f"{error}: these columns were learned from the rows outside fold {fold}") from error
 
 
-@dataclass(frozen=True, eq=False)
-class JudgedGrid:
-    """Evaluations of the models of a candidate, at every point of its grid, in each split.
-
-    Attributes
-    ----------
-    path : the models of all rows
-    unseen, seen : dict {split: evaluation}
-        On the rows that the models of a split have not seen, and on those that they have seen, where these are judged.
-    singular : (G,) bool
-        The points at which the models of some split do not exist.
-    """
-
-    path: Any
-    unseen: Mapping[int, Any]
-    seen: Mapping[int, Any]
-    singular: np.ndarray
-
-    def __or__(self, other: "JudgedGrid") -> "JudgedGrid":
-        """Join the evaluations of further splits."""
-        unseen, seen = {**self.unseen, **other.unseen}, {**self.seen, **other.seen}
-        return JudgedGrid(self.path, unseen, seen, self.singular | other.singular)
-
-    def scores(self, scorer: Scorer) -> GridScores:
-        """Scores at all points, including those of models that do not exist."""
-        unseen, seen = ([judged[split] for split in sorted(judged)] for judged in (self.unseen, self.seen))
-        scores = GridScores.of(unseen, self.path, scorer)
-        return replace(scores, train=GridScores.of(seen, self.path, scorer)) if seen else scores
-
-
-def scores_of(judged: Sequence[JudgedGrid], scorer: Scorer) -> GridScores:
-    """Scores of a candidate from the scores with each map that its family tries; NaN at points without a model."""
+def scores_of(judged: Sequence[Candidate], scorer: Scorer) -> GridScores:
+    """Scores of a family from those with each map that it tries; NaN at points without a model."""
     scores = GridScores.joined([one.scores(scorer) for one in judged])
     return scores.without(np.concatenate([one.singular for one in judged]))
 
@@ -199,15 +188,12 @@ class GridOfFold:
     ----------
     models : GridModels or CovarianceModels
     judge : FoldJudge
-    alike : Any
-        Equal for models that prepare rows in the same way.
     at_once : int
         Margins that are computed at once.
     """
 
     models: GridModels | CovarianceModels
     judge: FoldJudge
-    alike: Any
     at_once: int = CACHED_MARGINS
 
     @property
@@ -263,7 +249,7 @@ class ScoringTask(PassTask):
         """The numbers of passes whose models prepare rows in the same way, by the rows that they judge."""
         groups: dict[Any, dict[RowsJudged, list[int]]] = {}
         for number, each in enumerate(self.passes):
-            group = groups.setdefault(each.statistic.alike, {})
+            group = groups.setdefault(rows_of(each.statistic.models.shell), {})
             group.setdefault((each.inside, each.without), []).append(number)
         return list(groups.values())
 
@@ -283,8 +269,8 @@ class ScoringTask(PassTask):
 
     def add(self, partial: TotalsOfRead, block: Block) -> None:
         """Judge one block of rows."""
-        learned = any(each.statistic.models.shell.options.learned is not None for each in self.passes)
-        chunk, survey = checked(block, missing=learned)
+        missing = self.passes[0].statistic.models.shell.options.learned is not None
+        chunk, survey = checked(block, missing)
         splits = self.folding.splits(block.first_row, block.n_rows, block.split)
         labels = self.judge.labels(block.y, block.first_row)
         partial.rows[:] += counts_of(labels, splits, partial.rows.shape)
@@ -371,65 +357,77 @@ def judged_together(
     train: bool = False,
     sampled: int = 0,
     held: Sequence[int] | None = None,
-) -> Reading[tuple[list[JudgedGrid], Report, SampledRows | None]]:
-    """Evaluations of the models of candidates, at every point of their grids, in each split, from one scan.
+) -> Reading[tuple[list[Candidate], Report, SampledRows | None]]:
+    """Candidates with evaluations of their models, at every point of their grids, in each split, from one scan.
 
-    The statistics of all candidates are of the same rows. Only the splits in `held` are judged, if given.
+    Their statistics are of the same rows. Only the splits in `held` are judged, if given. With `train` rows are also
+    scored by models that have seen them. `sampled` is the number of rows to keep.
     """
-    stats, folding = candidates[0].stats, candidates[0].stats.folding
-    assert folding is not None
-    splits, paths = tuple(range(folding.n_splits) if held is None else held), [one.path for one in candidates]
+    stats, paths = candidates[0].stats, [each.path for each in candidates]
+    assert stats.folding is not None
+    splits = tuple(range(stats.folding.n_splits) if held is None else held)
     may = memory.allowed(run_options.memory_limit)
     most_bytes, costly = min(WEIGHTS_BYTES, may) // (len(paths) * len(splits)), min(COSTLY_MARGINS, may // MARGIN_BYTES)
     _check_costs(paths, stats, scorer, train, most_bytes, costly, run_options.memory_limit)
+    grids = _solved(candidates, splits, most_bytes, scorer, run_options.threads)
+    groups = grid_models.groups_of(grids)
+    joined = [grid_models.of_group([grids[number] for number in group]) for group in groups]
+    passes = _passes(joined, splits, stats, scorer, train, costly)
+    if sampled:
+        learned = passes[0].statistic.models.shell.options.learned is not None
+        passes.append(Pass(SampleTask(stats.classes, stats.folding, sampled, missing=learned)))
+    found, _, report = yield from answered(passes, rows, run_options, stats.folding, "scoring")
+    by_group = [found[first : first + len(splits)] for first in range(0, len(passes) - bool(sampled), len(splits))]
+    unseen = grid_models.of_each(by_group[: len(groups)], groups, grids)
+    seen: list[Any] = grid_models.of_each(by_group[len(groups) :], groups, grids) if train else [()] * len(grids)
+    judged = []
+    for candidate, own, known, models in zip(candidates, unseen, seen, grids, strict=True):
+        judged.append(candidate.judged(splits, own, known, _singular(models)))
+    return judged, report, found[-1].drawn() if sampled else None
+
+
+def _solved(
+    candidates: Sequence[Candidate], splits: Sequence[int], most_bytes: int, scorer: Scorer, n_threads: int
+) -> list[grid_models.Grids]:
+    """The models of each candidate without the fold of each split."""
 
     def models_of(split: int) -> list[GridModels | CovarianceModels]:
-        known = {id(one.stats): one.stats for one in candidates if one.by_split is None}
-        without = {number: without_split(each, split) for number, each in known.items()}
-        outside = (one.outside(split, without.get(id(one.stats))) for one in candidates)
+        known = {id(each.stats): each.stats for each in candidates if each.by_split is None}
+        without = {number: without_split(stats, split) for number, stats in known.items()}
+        outside = (each.outside(split, without.get(id(each.stats))) for each in candidates)
         return [grid_models.of_path(path, most_bytes, scorer.needs) for path in outside]
 
-    with ThreadPoolExecutor(run_options.threads, "streamnb-solve") as pool:
+    with ThreadPoolExecutor(n_threads, "streamnb-solve") as pool:
         of_splits = pool.map(models_of, splits)
-        for path in paths:
-            pool.submit(getattr, path, "n_features")  # cached for the scores, while other threads solve models
-        grids = tuple(zip(*of_splits, strict=True))
-    groups = grid_models.groups_of(grids)
-    joined = tuple(grid_models.of_group([grids[number] for number in group]) for group in groups)
+        for each in candidates:
+            pool.submit(getattr, each.path, "n_features")  # cached for the scores, while other threads solve models
+        return list(zip(*of_splits, strict=True))
+
+
+def _passes(
+    grids: Sequence[grid_models.Grids],
+    splits: Sequence[int],
+    stats: ClassStats,
+    scorer: Scorer,
+    train: bool,
+    costly: int,
+) -> list[Pass]:
+    """The passes that judge models on the rows of their folds and, with `train`, on the others."""
     probabilities = all(models[0].shell.scheme.has_probabilities for models in grids)
     needs = scorer.needs if probabilities else scorer.needs - {"probabilities"}
-    n_models = sum(len(models) * models[0].shape[0] for models in joined) * (1 + train)
+    n_models = sum(len(models) * models[0].shape[0] for models in grids) * (1 + train)
     expected = np.array([part.rows for part in stats.folds])
     judge = FoldJudge(stats.classes, needs, n_models, stats.multilabel, stats.n_rows, expected)
     at_once = grid_models.MARGINS if needs & {"ranking", "margin"} else CACHED_MARGINS
-    passes, learned = [], False
-    for models in joined:
-        apart = _differ(models)
-        learned |= apart
-        for split, one in zip(splits, models, strict=True):
-            alike = rows_of(one.shell if apart else models[0].shell)
-            grid = GridOfFold(one, judge, alike, costly if one.by_columns else at_once)
+    passes = []
+    for models in grids:
+        for split, each in zip(splits, models, strict=True):
+            grid = GridOfFold(each, judge, costly if each.by_columns else at_once)
             passes.append(Pass(grid, inside=split))
     check_scorer(scorer, passes[0].statistic.evaluation().of_point(0))
     if train:
         passes += [Pass(each.statistic, without=each.inside) for each in passes]
-    sample = [Pass(SampleTask(stats.classes, folding, sampled, missing=learned))] if sampled else []
-    found, _, report = yield from answered(passes + sample, rows, run_options, folding, "scoring")
-    by_group = [found[first : first + len(splits)] for first in range(0, len(passes), len(splits))]
-    unseen = grid_models.of_each(by_group[: len(groups)], groups, grids)
-    seen = grid_models.of_each(by_group[len(groups) :], groups, grids) if train else [()] * len(grids)
-    judged = [
-        JudgedGrid(path, dict(zip(splits, own, strict=True)), dict(zip(splits, known, strict=train)), _singular(models))
-        for path, own, known, models in zip(paths, unseen, seen, grids, strict=True)
-    ]
-    return judged, report, found[-1].drawn() if sampled else None
-
-
-def _differ(grids: Sequence[GridModels | CovarianceModels]) -> bool:
-    """Whether the preparation of rows was learned outside the fold of each split."""
-    first = grids[0].shell.options
-    options = (models.shell.options for models in grids)
-    return any(one.learned is not first.learned or one.columns is not first.columns for one in options)
+    return passes
 
 
 def _singular(grids: Sequence[GridModels | CovarianceModels]) -> np.ndarray:

@@ -203,9 +203,8 @@ def of_each(judged: Sequence[Any], groups: Sequence[Sequence[int]], grids: Seque
 
 def rows_of(shell: Any) -> Any:
     """A key that is equal for models that prepare rows in the same way."""
-    if any(columns is not None for columns in shell.moments.values()):
-        return id(shell)
-    return shell.options, shell.n_features, *shell.moments
+    columns = [None if some is None else some.tobytes() for some in shell.moments.values()]
+    return shell.options, shell.n_features, *shell.moments, *columns
 
 
 # ---- each row of weights scores the rows of its own two classes ------------------------------------------------------

@@ -150,7 +150,7 @@ def scoring(*needs: str, y: Any = Y, train: bool = False) -> Pass:
     for penalty in (snb.L1([0.0, 2.0]), snb.L2(1.0)):
         for split in range(4):
             models = GridModels(weight_path(without_split(stats, split), "poisson", penalty), 1 << 20, decide)
-            passes.append(fits.Pass(GridOfFold(models, judge, "alike"), inside=split))
+            passes.append(fits.Pass(GridOfFold(models, judge), inside=split))
     if train:
         passes += [fits.Pass(each.statistic, without=each.inside) for each in passes]
     return Pass(ScoringTask(tuple(passes), FOLDS), opened(COUNTS, y, WEIGHT))
@@ -161,7 +161,7 @@ def scoring_covariances(*needs: str) -> Pass:
     family = snb.Gaussian(covariance="full", shrinkage=[(0.5, 0.1), (1.0, 0.0)])
     grids = [CovarianceModels(weight_path(stats.without_fold(fold), family, None)) for fold in range(2)]
     judge = FoldJudge(stats.classes, frozenset(needs), 4)
-    passes = tuple(fits.Pass(GridOfFold(one, judge, fold), inside=fold) for fold, one in enumerate(grids))
+    passes = tuple(fits.Pass(GridOfFold(one, judge), inside=fold) for fold, one in enumerate(grids))
     return Pass(ScoringTask(passes, as_folding(2, seed=1)), opened(REAL, Y))
 
 
