@@ -32,7 +32,7 @@ from streamnb.passes.run import run_reads
 from streamnb.rows.source import Source
 from streamnb.rows.table_opening import ANY
 from streamnb.selection.additive_fit import LEAST_FACTOR, NUMBERS, AdditiveRequest, CodedRows, fit_terms
-from streamnb.selection.penalty_search import ModelGroups
+from streamnb.selection.fold_models import ModelGroups
 from streamnb.selection.score_table import check_choice, warn_of_ends
 from streamnb.selection.split_intervals import split_interval
 from streamnb.training.fitting import DescentMethod

@@ -10,9 +10,8 @@ import numpy as np
 from streamnb.core import messages, persistence
 from streamnb.estimators.trained import TrainedClassifier, learner_of
 from streamnb.estimators.trained_cv import TrainedClassifierCV
-from streamnb.selection.fold_models import FoldModel
+from streamnb.selection.fold_models import FoldModel, models_by_point
 from streamnb.selection.folded_scan import ScannedRows
-from streamnb.selection.penalty_search import models_by_point
 from streamnb.training.cutting_planes import CuttingPlanesMethod
 from streamnb.training.learner import FittedModel, Learner
 

@@ -39,10 +39,9 @@ from streamnb.passes.run import run_reads
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding
-from streamnb.selection.fold_models import fit_at_point
+from streamnb.selection.fold_models import ModelGroups, fit_at_point
 from streamnb.selection.folded_scan import ScannedRows, scan_to_train
 from streamnb.selection.out_of_fold import LEAST_FOLDS, check_enough_classes
-from streamnb.selection.penalty_search import ModelGroups
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.totals import deviations
 from streamnb.training.learner import FittedModel, Learner

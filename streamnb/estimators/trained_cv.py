@@ -21,9 +21,8 @@ from streamnb.passes.run import run_reads
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, with_folds
-from streamnb.selection.fold_models import FoldModel
-from streamnb.selection.folded_scan import ScannedRows
-from streamnb.selection.penalty_search import (
+from streamnb.selection.fold_models import (
+    FoldModel,
     ModelGroups,
     bytes_of_data,
     check_models,
@@ -33,6 +32,7 @@ from streamnb.selection.penalty_search import (
     scores_by_read,
     scores_by_reads,
 )
+from streamnb.selection.folded_scan import ScannedRows
 from streamnb.selection.score_table import GridScores, check_choice, warn_of_ends
 from streamnb.training.learner import FittedModel
 

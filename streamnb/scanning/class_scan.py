@@ -503,8 +503,6 @@ def with_folds(
 def run_scan(task: Any, rows: Source, options: RunOptions) -> Reading[tuple[Any, Report]]:
     """Run a scan; return the statistics and the report, see `scan`."""
     (stats,), report = yield from run_scans([Pass(task)], rows, options)
-    if rows.n_features is not None and rows.encoding is not None:
-        warn_of_telling(rows, stats)
     return stats, report
 
 
@@ -524,6 +522,8 @@ def run_scans(
     if rows.n_features is not None:
         made = passes[0].statistic.options.n_made(rows.n_features)
         row_checks.check_n_features(found[0].n_features, made, "its shape")
+        if len(passes) == 1 and rows.encoding is not None:
+            warn_of_telling(rows, found[0])
     return found, report
 
 

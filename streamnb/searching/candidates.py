@@ -35,8 +35,7 @@ from streamnb.searching.encodings import Encoded, in_memory, rows_at
 from streamnb.searching.judging import Judging, ToJudge
 from streamnb.searching.rounds import CandidateGroup, JudgingSteps
 from streamnb.searching.search_result import Judged
-from streamnb.selection.fold_models import FoldModel
-from streamnb.selection.penalty_search import judged_models
+from streamnb.selection.fold_models import FoldModel, judged_models
 from streamnb.selection.score_table import ENDS, GridScores
 
 OF_ROWS_AS_GIVEN = LinearNBCV, AdditiveClassifier  # which make columns of tables by themselves, whatever the encoding

@@ -18,16 +18,16 @@ from streamnb.rows.boundary import as_chunk
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
-from streamnb.selection.fold_models import FoldModel
-from streamnb.selection.folded_scan import ScannedRows, scan_to_train
-from streamnb.selection.pair_ranking import CELLS, best_pairs, pair_gains
-from streamnb.selection.penalty_search import (
+from streamnb.selection.fold_models import (
+    FoldModel,
     ModelGroups,
     bytes_of_data,
     check_models,
     judged_models,
     models_by_point,
 )
+from streamnb.selection.folded_scan import ScannedRows, scan_to_train
+from streamnb.selection.pair_ranking import CELLS, best_pairs, pair_gains
 from streamnb.selection.term_layers import AdditiveTerms, FeaturePair
 from streamnb.stats.row_sample import SampledRows
 from streamnb.training.fitting import LayeredMethod

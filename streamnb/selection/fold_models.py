@@ -1,26 +1,40 @@
-"""Trains models without each fold in reads that they share, and calibrates by them."""
+"""Trains models without each fold in reads that they share, to choose penalties and numbers of reads, and to calibrate.
+
+Each read advances every open model by one step and judges its current weights on the rows of its fold. The score is
+therefore known after every read, and the number of reads is a hyperparameter like the penalties, as early stopping
+regularises.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
+from streamnb.core import memory, messages
 from streamnb.core.descriptions import described
-from streamnb.evaluation.scorers import Scorer
+from streamnb.evaluation.scorers import Scorer, check_scorer
 from streamnb.fits.fit import Fit
 from streamnb.fits.passes import Pass
 from streamnb.models.calibrating import AUTO
-from streamnb.passes.contract import Reading, ReadRequest, Report
+from streamnb.passes.contract import Reading, ReadRequest, Report, RunOptions
 from streamnb.problem.schemes import Scheme
-from streamnb.selection.fold_judge import FoldJudge
+from streamnb.selection.fold_judge import FoldJudge, check_sheet
 from streamnb.selection.folded_scan import ScannedRows
-from streamnb.selection.out_of_fold import ENOUGH_ROWS, LEAST_FOLDS, calibrated_out_of_fold
-from streamnb.selection.score_table import points_of, scored
+from streamnb.selection.out_of_fold import (
+    ENOUGH_ROWS,
+    LEAST_FOLDS,
+    calibrated_out_of_fold,
+    check_calibration,
+    check_enough_classes,
+)
+from streamnb.selection.score_table import GridScores, check_defined, points_of, scored
 from streamnb.stats.row_sample import SampleTask, sample_size
 from streamnb.training.learner import FittedModel
-from streamnb.training.method import Trained, Trainer
+from streamnb.training.method import Method, Trained, Trainer
+from streamnb.training.objectives import features_used
 from streamnb.training.reading import (
     WEIGHTS_KEY,
     FactoredWeights,
@@ -33,6 +47,7 @@ from streamnb.training.reading import (
 
 DIGITS = 12  # of scores; further digits may depend on the order in which weights were added up
 PATIENCE = 5  # a model stops after at least this many reads without a better score on its fold
+CLEAR = 2.0  # standard errors; the best of many numbers of reads is often one above
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +184,260 @@ def title_of(number: int, passes: Sequence[Pass], models: Sequence[FoldModel], s
         return title
     score, objective = max((np.mean(of_point, axis=0) for of_point in known.values()), key=lambda pair: pair[0])
     return f"{title}, {scorer.name} {score:.4f}, objective {objective:.4g}"
+
+
+# ---- choosing --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ModelGroups:
+    """The number of models, and how many of them train at a time.
+
+    Attributes
+    ----------
+    n_models : int
+    model_bytes : int
+        Memory of one open model.
+    at_once : int
+    together : int
+        Models that share what they learn, so that the same ones train at a time whatever the memory.
+    """
+
+    n_models: int
+    model_bytes: int
+    at_once: int
+    together: int = 1
+
+    @classmethod
+    def of(
+        cls,
+        method: Method,
+        n_models: int,
+        n_features: int,
+        n_rows: int,
+        options: RunOptions,
+        n_used: int | None = None,
+        beside: int = 0,
+        together: int = 1,
+    ) -> "ModelGroups":
+        """For weights (n_features, n_rows).
+
+        Each open model holds one such array to read with, one of sums per thread, one of their total, and the arrays
+        of its method for the features that are used. All models together hold `beside` bytes more.
+        """
+        of_rows, n_used = (2 + options.threads) * (n_features + 1), n_features if n_used is None else n_used
+        model_bytes = 8 * method.n_columns(n_rows) * (of_rows + method.n_arrays * (method.n_trained(n_used) + 1))
+        n_sets = max((memory.allowed(options.memory_limit) - beside) // (model_bytes * together), 1)
+        return cls(n_models, model_bytes, min(n_sets * together, n_models), together)
+
+    @property
+    def n_groups(self) -> int:
+        return -(-self.n_models // self.at_once)
+
+    def planned(self, most_reads: int) -> dict[str, int]:
+        """What `snb.plan` says of them, given the largest number of reads."""
+        n_bytes = self.n_models * self.model_bytes
+        return {"n_models": self.n_models, "model_bytes": n_bytes, "n_groups": self.n_groups, "most_reads": most_reads}
+
+    def within(self, n_bytes: int) -> "ModelGroups":
+        """As many at a time as these bytes hold, and at least one."""
+        return replace(self, at_once=max(min(self.at_once, n_bytes // self.model_bytes), 1))
+
+    def check(self, options: RunOptions) -> None:
+        """Raise where not even one model, or those that train together, fit into memory."""
+        cure = "give a larger memory_limit, or fewer features (snb.FeatureSelector)"
+        what = "a model of the grid"
+        if self.together > 1:
+            what, cure = f"{self.together} models that train together", f"{cure} or points of the grid"
+        memory.check(what, self.model_bytes * self.together, options.memory_limit, cure)
+
+    def announce(self, max_passes: int) -> None:
+        """Warn that not all models fit into memory."""
+        if self.n_groups > 1:
+            messages.warn(
+                f"{self.n_models} models take {memory.size(self.n_models * self.model_bytes)}, more than memory_limit "
+                f"allows beside the sums of the scan: they go in {self.n_groups} groups of {self.at_once}, one after "
+                f"the other, each of which reads the rows up to {max_passes} times; a larger memory_limit, or fewer "
+                "penalties or folds, read them less often"
+            )
+
+
+def groups_of(scanned: ScannedRows, n_folds: int) -> ModelGroups:
+    """The groups in which the models of all points train, each without so many folds."""
+    stats, method, options = scanned.stats, scanned.learner.method, scanned.options
+    n_features, n_rows, n_points = scanned.shared.n_features, method.n_rows(stats), len(scanned.grid)
+    beside = scanned.nbytes + bytes_of_data(n_features, n_rows, len(stats.folds))
+    n_used, together = len(features_used(stats)), n_points if method.shares else 1
+    return ModelGroups.of(method, n_points * n_folds, n_features, n_rows, options, n_used, beside, together)
+
+
+def check_models(scanned: ScannedRows) -> None:
+    """Raise before training where rows cannot be learned from, or where memory does not suffice."""
+    stats, learner, options = scanned.stats, scanned.learner, scanned.options
+    groups_of(scanned, len(stats.folds)).check(options)
+    if learner.calibration is not None:
+        check_calibration(learner.calibration, learner.scheme, len(stats.folds))
+        check_enough_classes(learner.calibration, stats)
+        learner.check_memory(stats, len(stats.folds), options)
+    learner.data(scanned.whole, scanned.rows, options)
+
+
+def judged_models(
+    scanned: ScannedRows,
+    scorer: Scorer,
+    folds: Sequence[int] | None = None,
+    most_reads: int | None = None,
+    time_is_up: Callable[[], bool] | None = None,
+    most_bytes: int | None = None,
+) -> Reading[tuple[list[FoldModel], Report]]:
+    """Models of all points, without each of `folds` or of all folds, judged after every read; and the report.
+
+    Takes at most `most_reads` reads in all, whatever the number of groups, or stops once `time_is_up`. A checkpoint
+    is a folder with one file per read. Of rows in memory, which are read again at no cost, the models that train
+    at a time take `most_bytes`, or one of them does.
+    """
+    stats, learner, grid = scanned.stats, scanned.learner, scanned.grid
+    folds = range(len(stats.folds)) if folds is None else folds
+    groups, max_passes = groups_of(scanned, len(folds)), learner.max_passes
+    if most_bytes is None:
+        groups.announce(max_passes)
+    else:
+        groups = groups.within(most_bytes)
+    if most_reads is not None:
+        max_passes = min(max_passes, most_reads // groups.n_groups - learner.method.scoring_reads)
+        if max_passes < 2:
+            raise ValueError(f"{most_reads} reads are too few for models that go in {groups.n_groups} groups")
+    needs = scorer.needs if learner.scheme == "joint" else scorer.needs - {"probabilities"}
+    scheme = learner.scheme_of(stats)
+    judge = FoldJudge(stats.classes, needs, len(grid) * len(stats.folds), stats.multilabel)
+    held_out = partial(HeldOut, judge=judge, scheme=scheme, factor=learner.factor, scorer=scorer)
+    models = f"{groups.n_models} models of {len(stats.classes)} classes"
+    check_sheet(groups.n_models, models, stats, scorer, scanned.options.memory_limit, groups.at_once)
+    check_scorer(scorer, judge.evaluation(scheme, 1).of_point(0))
+    data, found, report = lru_cache(maxsize=1)(scanned.data), list[FoldModel](), Report()  # fold by fold
+    every = [FoldModel(fold, point) for fold in folds for point in range(len(grid))]
+    for number, first in enumerate(range(0, len(every), groups.at_once), 1):
+        group, fits = every[first : first + groups.at_once], []
+        for model in group:
+            trainer = learner.trainer(data(model.fold), grid[model.point], max_passes, held_out)
+            fits.append(model.training(trainer, time_is_up))
+        title = partial(title_of, models=group, scorer=scorer)
+        _, more = yield from scanned.train(fits, f"folds-{number:02}-read", title)
+        report += more
+        # memory is for the next group; models that share would be others if trained again by themselves
+        if groups.n_groups > 1 and not learner.method.shares:
+            for model in group:
+                model.trained = None
+        found.extend(group)
+    return found, report
+
+
+def fit_chosen(
+    scanned: ScannedRows,
+    models: Sequence[FoldModel],
+    point: dict[str, Any],
+    further: bool,
+    own: bool = True,
+) -> Reading[FittedModel]:
+    """The model of all rows at a point, which may start from results of the models without each fold.
+
+    Where these were best after their last read, this one may go `further`: until it converges or for the most reads,
+    of which a sample of the rows makes better use. They are its `own` if they were trained on the rows of this scan.
+    """
+    learner, by_point = scanned.learner, models_by_point(models, len(scanned.grid))
+    hyperparameters = {name: value for name, value in point.items() if name != "max_passes"}
+    judged, n_reads = by_point[scanned.grid.index(hyperparameters)], point["max_passes"]
+    ends = []
+    if own and not (learner.idf or isinstance(learner.class_weight, str) or scanned.rests):
+        ends = [_outcomes(some) for some in by_point if len(some) == len(scanned.stats.folds)]
+    learner = replace(learner, method=learner.method.warm_started(ends))
+    at_the_end = n_reads >= max(len(model.reached) for model in judged)
+    if further and at_the_end and learner.method.final_max_passes(_outcomes(judged)) is None:
+        n_reads, learner = learner.max_passes, replace(learner, sampled=True)
+    return (yield from fit_at_point(replace(scanned, learner=learner), point, n_reads, judged if own else ()))
+
+
+def models_by_point(models: Sequence[FoldModel], n_points: int) -> list[list[FoldModel]]:
+    """The models of each point of a grid, ordered by fold."""
+    ordered = sorted(models, key=lambda model: model.fold)
+    return [[model for model in ordered if model.point == point] for point in range(n_points)]
+
+
+def _outcomes(models: Sequence[FoldModel]) -> list[Any]:
+    return [model.outcome for model in models]
+
+
+def scores_by_reads(scanned: ScannedRows, models: Sequence[FoldModel], scorer: Scorer) -> GridScores:
+    """The scores of each penalty after each read, up to the last read of its models, in their folds."""
+    points, found, used = [], [], []
+    learner, stats = scanned.learner, scanned.stats
+    for point, of_point in zip(scanned.grid, models_by_point(models, len(scanned.grid)), strict=True):
+        allowed = learner.method.final_max_passes(_outcomes(of_point))
+        for n_reads in range(1, max(1, *(len(model.reached) for model in of_point)) + 1):
+            at = [model.after(n_reads) for model in of_point]
+            points.append({**point, "max_passes": n_reads if allowed is None else allowed})
+            found.append([model.scores[i] for model, i in zip(of_point, at, strict=True)])
+            used.append(np.mean([model.used[i] for model, i in zip(of_point, at, strict=True)], axis=0))
+    n_used, classes = np.rint(used).astype(np.int64), stats.classes
+    n_features = learner.scheme_of(stats).of_each_class(n_used[:, :-1], n_used[:, -1], len(classes))
+    each = {}
+    for k, one in enumerate(scorer.each):
+        values, per_class, errors = ([[score[k][i] for score in splits] for splits in found] for i in range(3))
+        check_defined(one, scores := np.array(values))
+        kept = None if per_class[0][0] is None else np.array(per_class)
+        bounds = None if errors[0][0] is None or not np.any(errors) else np.array(errors)
+        each[one.name] = GridScores(points, scores, kept, n_used[:, -1], n_features, classes, bounds)
+    first = each[scorer.name]
+    return replace(first, named=each) if scorer.others else first
+
+
+def bytes_of_data(n_features: int, n_rows: int, n_folds: int) -> int:
+    """Bytes of the sums and start weights that the models of each fold share."""
+    return 16 * (n_features + 1) * n_rows * n_folds
+
+
+def chosen(scores: GridScores, rule: str) -> int:
+    """The chosen point: among those within the rule, that with the fewest features, then components, C and reads.
+
+    Under the rule "best", fewer reads than the models of a penalty took need a clear gain, and ties are first broken
+    by the other scorers, in their order.
+    """
+    if rule == "best":
+        scores = scores.without(~_clear_gains(scores))
+    enough = np.flatnonzero(scores.mean >= scores.least(rule))
+    for other in list((scores.named or {}).values())[1:] if rule == "best" else []:
+        mean = np.nan_to_num(other.mean[enough], nan=-np.inf)
+        enough = enough[mean == mean.max()]
+    reads = np.array([scores.grid[i]["max_passes"] for i in enough.tolist()])
+    n_components, C = (
+        np.array([scores.grid[i].get(name, 0) for i in enough.tolist()]) for name in ("n_components", "C")
+    )
+    return int(enough[np.lexsort([-scores.mean[enough], reads, C, n_components, scores.n_features[enough]])[0]])
+
+
+def _clear_gains(scores: GridScores) -> np.ndarray:
+    """Which points are of the last read of their penalty, or better by more than `CLEAR` standard errors, (G,).
+
+    The error is that of the mean difference over the folds where all scores are defined.
+    """
+    reads = np.array([point["max_passes"] for point in scores.grid])
+    last = np.append(reads[1:] <= reads[:-1], True)
+    defined = ~np.isnan(scores.scores).any(axis=0)
+    n_folds = np.count_nonzero(defined)
+    if n_folds < 2:  # one fold does not tell what is chance
+        return last | (n_folds == 0)
+    of_last = np.flatnonzero(last)[np.cumsum(np.append(0, last[:-1]))]
+    gains = scores.scores[:, defined] - scores.scores[np.ix_(of_last, defined)]
+    return last | (gains.mean(axis=1) > CLEAR * gains.std(axis=1, ddof=1) / np.sqrt(n_folds))
+
+
+def scores_by_read(scores: GridScores, point: int) -> np.ndarray:
+    """The mean scores of a point's penalty after each read, up to the reads of the point."""
+    n_reads = scores.grid[point]["max_passes"]
+    return scores.mean[point + 1 - n_reads : point + 1]
+
+
+# ---- the model of all rows -------------------------------------------------------------------------------------------
 
 
 def fit_at_point(

@@ -17,7 +17,7 @@ from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run_reads
 from streamnb.rows.opening import opened
-from streamnb.selection.penalty_search import judged_models
+from streamnb.selection.fold_models import judged_models
 
 X, Y = load_iris(return_X_y=True)
 X, Y = X[:, 1:] / 4.0, np.array(["setosa", "versicolor", "virginica"])[Y]
