@@ -264,7 +264,9 @@ def test_models_of_folds_are_judged_by_one_mechanism():
         for call in nodes(name, ast.Call)
         if makes & {node.id for node in ast.walk(call.func) if isinstance(node, ast.Name)}
     }
-    assert {name for name in found if not name.startswith("streamnb.evaluation.")} == {"streamnb.selection.fold_judge"}
+    assert {name for name in found if not name.startswith("streamnb.evaluation.")} == {
+        "streamnb.selection.cross_validation"
+    }
 
 
 def test_the_table_of_kernels_names_all_of_them_their_callers_and_rows_of_the_benchmarks():
