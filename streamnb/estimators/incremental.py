@@ -203,8 +203,8 @@ class IncrementalClassifier(Classifier):
             all rows; a column had one value before and cannot be added; or new categories have no column, as for
             `TreeNB` and for streams that can be read only once.
         """
-        run_options = RunOptions(progress, n_threads, memory_limit, client)
-        add_rows(self, (X, y, sample_weight), classes, decay, run_options)
+        options = RunOptions(progress, n_threads, memory_limit, client)
+        add_rows(self, (X, y, sample_weight), classes, decay, options)
         return self
 
     def _scan(

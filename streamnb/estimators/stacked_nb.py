@@ -133,16 +133,15 @@ class StackedNB(Classifier):
         """
         with fitting(self, progress, n_threads, memory_limit, client, keep) as options:
             self._check_params()
-            given = X, y, sample_weight
-            rows = options.kept(run_reads(opened_to_fit(self, given, options, layer, (groups, self.folds))))
+            opening = opened_to_fit(self, (X, y, sample_weight), options, layer, (groups, self.folds))
+            rows = options.kept(run_reads(opening))
             rows.check_read_again(type(self).__name__)
             members = [self._member(family) for family in self.families]
             scans = [scan_for(member, rows) for member in members]
             share = memory.allowed(options.memory_limit) // len(scans)
             first, folded = with_folds(scans[0], rows, self.folds, groups, 1, self.seed)
             how = {"folding": first.folding, "memory_limit": share}
-            passes = [Pass(replace(scan, **how)) for scan in scans]
-            stats, report = run_reads(run_scans(passes, folded, options))
+            stats, report = run_reads(run_scans([Pass(replace(scan, **how)) for scan in scans], folded, options))
             out_of_fold = self._out_of_fold(stats, rows, groups, options)
             has_weight = [part.total_weight > 0.0 for part in stats[0].folds]  # in a search, one fold has no weight
             self._margins = MarginColumns.of(list(compress(out_of_fold.of_folds, has_weight)))

@@ -122,8 +122,7 @@ def model_of_reads(
             if rows.nested:
                 of_folds = scanned_to_choose(clone(model), rows.outside(folds[0]), judging.groups, options)
                 report += of_folds.report
-            judging_reads = judged_models(of_folds, scorer, folds, asked.most_reads, asked.out_of_time)
-            judged, of_reads = run_reads(judging_reads)
+            judged, of_reads = run_reads(judged_models(of_folds, scorer, folds, asked.most_reads, asked.out_of_time))
             models, report = models + judged, report + of_reads
         done |= {*asked.folds}
         group.report = learned + report

@@ -43,7 +43,8 @@ def pair_gains(
         for k in range(slopes.shape[1]):
             sums = np.zeros((2, n_folds, hot.starts[-1], beside.starts[-1]))
             for number in range(n_folds):
-                for rows in _some_at_once(np.flatnonzero(fold == number)):
+                within = np.flatnonzero(fold == number)
+                for rows in np.split(within, np.arange(ROWS_AT_ONCE, len(within), ROWS_AT_ONCE)):
                     of_one, of_other = hot.of_rows(rows), beside.of_rows(rows)
                     for total, values in zip(sums[:, number], (slopes, curvature), strict=True):
                         rounded = np.rint(values[rows, k] / (unit * GRID)) * GRID
@@ -78,10 +79,6 @@ class StepIndicators:
         row, feature = np.nonzero(own >= 0)
         hot[row, self.starts[feature] + own[row, feature]] = 1.0
         return hot
-
-
-def _some_at_once(rows: np.ndarray) -> list[np.ndarray]:
-    return np.split(rows, np.arange(ROWS_AT_ONCE, len(rows), ROWS_AT_ONCE))
 
 
 def _gains(first: np.ndarray, second: np.ndarray, rows: np.ndarray, columns: np.ndarray, l2: float) -> np.ndarray:

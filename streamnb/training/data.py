@@ -91,11 +91,6 @@ class TrainingRows:
     step: LearnedStep | None = None
     features: np.ndarray | None = None
 
-    @property
-    def read_here(self) -> bool:
-        """Whether a pass may change the rows that it reads: they are neither at sites nor in Dask."""
-        return self.read.sites is None and not self.read.lazy
-
     @classmethod
     def of(cls, stats: ClassStats, rows: Source, options: RunOptions, step: LearnedStep | None, narrows: bool) -> Self:
         """Rows of these statistics, kept by their first read; as they were opened, unless `narrows`."""

@@ -232,9 +232,9 @@ class Learner:
 def train_alone(
     trainer: Trainer, rows: TrainingRows, n_rows: int, options: RunOptions, products: bool
 ) -> Reading[tuple[Trained, Report]]:
-    """Train a model by reads that it does not share, one of which may sum `products` of features."""
+    """Train a model by reads that it does not share, one of which may sum `products` of features of rows read here."""
     trainer.n_threads = options.threads
-    if products and rows.read_here:
+    if products and rows.read.sites is None and not rows.read.lazy:
         trainer.products_of = partial(products_of, rows, trainer.task.options, options)
     return reads_of(trainer.reads(), rows.read, options, check=partial(check_rows, before=n_rows))
 
