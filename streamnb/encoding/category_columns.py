@@ -1,10 +1,11 @@
 """Learns the values of categorical columns in one pass; each value becomes a column."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from hashlib import blake2b
 from operator import add
 from typing import Any, NoReturn
@@ -20,9 +21,10 @@ from streamnb.passes.contract import PassTask, Report
 from streamnb.rows.boundary import DATES, checked, is_dask
 from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.row_blocks import Block, Chunk
-from streamnb.rows.table_columns import LEVEL, ColumnPart, TableRows, kind_of, levels_of
+from streamnb.rows.table_columns import LEVEL, ColumnPart, TableRows, from_text, kind_of, levels_of
 from streamnb.rows.tables import Tables, TableSource
 
+NUMERAL = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]*[1-9])?")  # a number as Python and NumPy write it
 _WHOLE = 2.0**53  # whole numbers up to this are exact in float64
 
 
@@ -256,48 +258,52 @@ def _refuse(value: float, row: int, column: int) -> NoReturn:
 MANY = 100  # with this many rows, all distinct values are no coincidence
 
 
-def numbers_of(X: Any) -> Any:
+def numbers_of(X: Any, strings_too: bool = True) -> Any:
     """Convert a data frame, or rows in memory with non-numeric columns, to float64; other X stays unchanged.
 
-    Numbers keep their values, dates become nanoseconds, strings become negative whole numbers from 53 bits of a hash,
-    and None, NaN and NaT become NaN. Of n values two share a number with a probability of about n^2 / 2^54.
+    Numbers keep their values, with `strings_too` also those that are written as strings, and so do booleans; dates
+    become nanoseconds, other strings become negative whole numbers from 53 bits of a hash, and None, NaN and NaT become
+    NaN. Of n values two share a number with a probability of about n^2 / 2^54.
     """
     if is_dask(X) and hasattr(X, "columns"):
-        return X.map_partitions(numbers_of, meta=numbers_of(X._meta))
+        return X.map_partitions(numbers_of, strings_too, meta=numbers_of(X._meta))
     if hasattr(X, "iloc") and hasattr(X, "columns"):
         numbers = np.empty(X.shape)
         for j, name in enumerate(X.columns):
-            numbers[:, j] = _column(X.iloc[:, j], f"column {name!r}")
+            numbers[:, j] = _column(X.iloc[:, j], f"column {name!r}", strings_too)
         return pandas_for("a data frame").DataFrame(numbers, X.index, X.columns)
     if isinstance(X, list | tuple):
         X = np.array(X, object)  # NumPy would convert numbers to strings if there are any
     if isinstance(X, np.ndarray) and X.dtype.kind in "OUSTMm" and X.ndim == 2:
-        return np.stack([_column(X[:, j], f"column {j}") for j in range(X.shape[1])], axis=1)
+        return np.stack([_column(X[:, j], f"column {j}", strings_too) for j in range(X.shape[1])], axis=1)
     return X
 
 
-def numbers_of_table(tables: Tables, names: Sequence[str], y: Any, weight: Any, n_threads: int) -> TableSource:
+def numbers_of_table(
+    tables: Tables, names: Sequence[str], y: Any, weight: Any, n_threads: int, strings_too: bool
+) -> TableSource:
     """The rows of a table with these columns as numbers, the same as those of a data frame."""
     kinds = {name: kind_of(tables.schema.field(name).type) for name in names}
     rows = TableSource.of_columns(tables, kinds, None, y, weight, n_threads)
-    return rows.with_step(_numbers_of_rows, len(names), "categories of a table", np.array(names, object))
+    step = partial(_numbers_of_rows, strings_too)
+    return rows.with_step(step, len(names), "categories of a table", np.array(names, object))
 
 
-def _numbers_of_rows(rows: TableRows, first_row: int) -> np.ndarray:
+def _numbers_of_rows(strings_too: bool, rows: TableRows, first_row: int) -> np.ndarray:
     numbers = np.empty(rows.shape)
     for j, name in enumerate(rows.columns.schema.names):
         coded = levels_of(ColumnPart((name,), LEVEL), rows)
         values = coded.values
         values = values if isinstance(values, np.ndarray) else values.to_numpy(zero_copy_only=False)
-        numbers[:, j] = coded.spread(np.append(_column(values, f"column {name!r}"), np.nan))
+        numbers[:, j] = coded.spread(np.append(_column(values, f"column {name!r}", strings_too), np.nan))
     return numbers
 
 
-def _column(column: Any, where: str) -> np.ndarray:
+def _column(column: Any, where: str, strings_too: bool) -> np.ndarray:
     """Convert one column to float64."""
     categories = getattr(getattr(column, "cat", None), "categories", None)
     if categories is not None:  # a pandas categorical: each category is converted once
-        numbers = np.append(_column(np.asarray(categories), where), np.nan)
+        numbers = np.append(_column(np.asarray(categories), where, strings_too), np.nan)
         return numbers[np.asarray(column.cat.codes)]
     if getattr(column.dtype, "tz", None) is not None:
         column = column.dt.tz_convert(None)
@@ -315,7 +321,7 @@ def _column(column: Any, where: str) -> np.ndarray:
         except TypeError:  # a list, a dict or an array
             number = None
         if number is None:
-            number = _number(value, where, row)
+            number = _number(value, where, row, strings_too)
             known[value] = number
         out[row] = number
     return out
@@ -331,10 +337,13 @@ def _nanoseconds(dates: np.ndarray) -> np.ndarray:
     return np.where(np.isnat(dates), np.nan, numbers)
 
 
-def _number(value: Any, where: str, row: int) -> float:
+def _number(value: Any, where: str, row: int, strings_too: bool) -> float:
     if isinstance(value, bytes):
         value = value.decode(errors="backslashreplace")
     if isinstance(value, str):
+        value = str(from_text(value)) if strings_too else value
+        if strings_too and NUMERAL.fullmatch(value):
+            return float(value)
         return -1.0 - (int.from_bytes(blake2b(value.encode(), digest_size=8).digest(), "little") >> 11)
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return np.nan
@@ -345,7 +354,7 @@ def _number(value: Any, where: str, row: int) -> float:
     if isinstance(value, date):  # Python's, with or without a time of day
         return float(_nanoseconds(np.array(value, "M8[us]")))
     if hasattr(value, "isoformat"):
-        return _number(value.isoformat(), where, row)
+        return _number(value.isoformat(), where, row, strings_too)
     raise TypeError(
         f"X has a {type(value).__name__} at row {row}, {where}; a category should be a string, a number or a date: "
         "make columns of what is nested, or leave it out"

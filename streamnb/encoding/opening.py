@@ -232,10 +232,11 @@ def opened_as_categories(
     labelled: bool = True,
     look: Look | None = None,
     names: Any = None,
+    strings_too: bool = True,
 ) -> Source:
     """Open rows like `rows.opening.opened`, with values of any type as numbers that tell them apart.
 
-    `names` are those of the fitted columns, by which columns of tables are matched.
+    `names` are those of the fitted columns, by which columns of tables are matched; `strings_too` as in `numbers_of`.
     """
     X = tabular(as_table(X, isinstance(y, str) or names is not None))
     if is_table(X):
@@ -244,8 +245,8 @@ def opened_as_categories(
         X, y, sample_weight = columns_named(X, names, y, sample_weight)
     if isinstance(X, Tables):
         names = feature_names(X, None, y, sample_weight, None) if names is None else names
-        X, y, sample_weight = numbers_of_table(X, names, y, sample_weight, n_cores()), None, None
-    return opening.opened(numbers_of(X), y, sample_weight, labelled=labelled, look=look)
+        X, y, sample_weight = numbers_of_table(X, names, y, sample_weight, n_cores(), strings_too), None, None
+    return opening.opened(numbers_of(X, strings_too), y, sample_weight, labelled=labelled, look=look)
 
 
 def opened_for(

@@ -229,7 +229,8 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "_counters")
         names = getattr(self, "feature_names_in_", None)
-        rows = opened_as_categories(X, labelled=False, look=partial(check_features, self), names=names)
+        how: Any = {"labelled": False, "look": partial(check_features, self), "names": names}
+        rows = opened_as_categories(X, strings_too=self._strings_too, **how)
         row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
         left = () if without_fold is None else (arguments.whole_number("without_fold", without_fold),)
         return self._coded(rows, self._counters.table(*left)[None], None)
@@ -348,6 +349,8 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         warn_of_distinct(list(map(len, counts.values[:n_given])), range(n_given), self.report_.rows)
         self._remember(counts, task.columns)
 
+    _strings_too = True
+
     def _remember(self, counts: CategoryCounts, columns: CountedColumns) -> None:
         self._counters = Counters(counts, columns, self._codes(counts.sums.classes), float(self.min_count))
         self.n_features_in_ = len(counts.values) - len(columns.pairs)
@@ -367,11 +370,17 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         params = {**self.get_params(), "c": counters._to_state(self.c)}
         del params["folds"]  # the split of rows is saved with the counts
         names = getattr(self, "feature_names_in_", None)
-        return {"params": params, "counts": self.counts_, "columns": self._counters.columns, "names": names}
+        return {
+            "params": params,
+            "counts": self.counts_,
+            "columns": self._counters.columns,
+            "names": names,
+            "strings_too": self._strings_too,
+        }
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
-        persistence.known(cls, state, "params", "counts", "columns", "names")
+        persistence.known(cls, state, "params", "counts", "columns", "names", "strings_too")
         counts, columns = state["counts"], state["columns"]
         of_types = isinstance(counts, CategoryCounts) and isinstance(columns, CountedColumns)
         if not of_types or counts.sums.folding is None:
@@ -380,6 +389,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         self = cls(**params)
         self._check_params()
         self._remember(counts, columns)
+        self._strings_too = state.get("strings_too", False)  # 0.3 and older know them by hashes
         if self._columns(self.n_features_in_) != columns:
             raise ValueError(f"the columns that were counted are not those of pairs={self.pairs!r}")
         if state["names"] is not None:

@@ -121,7 +121,7 @@ def _any_written(strings: Any) -> bool:
     return pc.any(pc.match_substring_regex(strings, WRITTEN)).as_py() is True
 
 
-def _from_text(text: str | None) -> str | None:
+def from_text(text: str | None) -> str | None:
     """A number or boolean that is written as text, as it is written elsewhere; any other text as it is."""
     if text is None or not re.match(WRITTEN, text):
         return text
@@ -152,7 +152,7 @@ def _strings(values: Any) -> list[str | None]:
         return [None if one is None else _of_decimal(one) for one in values.to_pylist()]
     if pa.types.is_floating(values.type):
         return [None if np.isnan(one) else _of_float(one) for one in values.to_numpy(zero_copy_only=False)]
-    return list(map(_from_text, values.cast(pa.string()).to_pylist()))
+    return list(map(from_text, values.cast(pa.string()).to_pylist()))
 
 
 def _of_float(value: Any) -> str:

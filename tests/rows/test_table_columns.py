@@ -262,6 +262,9 @@ def test_a_category_is_the_same_however_it_is_written(options, tmp_path):
     for X in tables[::4]:
         model = snb.LinearNB("auto").fit(snb.table(X, "y", categorical=["code", "flag"], **options))
         assert [model.score(Z, "y") for Z in tables] == [1.0] * len(tables)
+    counters = snb.CategoryCounters().fit(tables[0], "y")
+    expected = counters.transform(tables[0])
+    assert all(np.array_equal(counters.transform(Z), expected) for Z in tables)
     texts = pd.DataFrame({"code": ["7", "007", "1.10", "1.1"] * 5, "y": [0, 1, 2, 3] * 5})
     assert snb.LinearNB("auto").fit(texts, "y").score(texts, "y") == 1.0
 
