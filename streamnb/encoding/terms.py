@@ -43,12 +43,22 @@ class CodedFeatures:
     def n_features(self) -> int:
         return len(self.ordered)
 
+    @cached_property
+    def _known_steps(self) -> dict[tuple[int, int], np.ndarray]:
+        return {}
+
     def steps(self, feature: int, resolution: int) -> np.ndarray:
         """The step of each code at a resolution, (n_codes,) int32; missing values have one of their own, the last.
 
         Bins are grouped into steps of about as many rows, levels by how frequent they are: all but the first few are
         together. Steps of a resolution are parts of those of half of it.
         """
+        key = feature, resolution
+        if key not in self._known_steps:
+            self._known_steps[key] = self._new_steps(feature, resolution)
+        return self._known_steps[key]
+
+    def _new_steps(self, feature: int, resolution: int) -> np.ndarray:
         counts = self.counts[self.firsts[feature] : self.firsts[feature + 1]]
         n_codes = len(counts)
         if resolution == FINEST:

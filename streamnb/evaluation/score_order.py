@@ -113,8 +113,10 @@ def exact_areas(scores: np.ndarray, positive: np.ndarray, weight: np.ndarray) ->
     """
     falling = -scores.T
     weight = np.ldexp(weight, -np.frexp(weight.max(initial=0.0))[1])  # about 1, as products of tiny weights underflow
-    order = np.argsort(falling, axis=1, kind="stable")
-    ranks.areas_of_rows(np.take_along_axis(falling, order, 1), order, positive, weight, found := np.empty(len(order)))
+    alike = weight.min(initial=np.inf) >= weight.max(initial=0.0)  # so that the order of ties does not matter
+    order = np.argsort(falling, axis=1, kind="quicksort" if alike else "stable")
+    falling.sort(axis=1)
+    ranks.areas_of_rows(falling, order, positive, weight, found := np.empty(len(order)))
     return found
 
 
@@ -464,8 +466,10 @@ class Ranking:
             labels = np.zeros((0, len(self._classes)), np.uint8) if self._multilabel else np.zeros(0, np.int64)
             return np.zeros((0, self._n_columns)), labels, np.zeros(0)
         scores, labels, weight = map(stacked, zip(*self._blocks, strict=True))
-        order = np.argsort(weight, kind="stable")  # tied rows are added up in this order, whatever that of blocks
-        self._blocks = [(scores[order], labels[order], weight[order])]
+        if weight.min(initial=np.inf) < weight.max(initial=0.0):
+            order = np.argsort(weight, kind="stable")  # tied rows are added up in this order, whatever that of blocks
+            scores, labels, weight = scores[order], labels[order], weight[order]
+        self._blocks = [(scores, labels, weight)]
         return self._blocks[0]
 
     def _areas(self, class_: int) -> np.ndarray:

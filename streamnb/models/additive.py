@@ -70,22 +70,25 @@ def purified(
     for grid, (i, j) in enumerate(columns.features.tolist()):
         if j < 0:
             continue
-        table, of_cells = cells_of(columns, weights, grid), cells_of(columns, counts[:, None], grid)
+        table, of_cells = cells_of(columns, weights, grid), cells_of(columns, counts[:, None], grid)[:, :, 0]
+        along_first, along_second = _shares(of_cells, 1), _shares(of_cells, 0)
+        means = np.zeros((table.shape[0], table.shape[2])), np.zeros(table.shape[1:])
         for _ in range(ROUNDS):
-            moved = 0.0
-            for axis, feature, side in ((1, i, 0), (0, j, 1)):
-                mean = _mean(table, of_cells, axis)
-                table -= np.expand_dims(mean, axis)
-                first = columns.starts[of_feature[feature]]
-                steps = columns.sides[grid][side]
-                weights[first : first + len(steps)] += mean[steps]
-                moved = max(moved, float(np.abs(mean).max(initial=0.0)))
-            if moved <= enough:
+            of_first = np.einsum("ijk,ij->ik", table, along_first)
+            table -= of_first[:, None]
+            of_second = np.einsum("ijk,ij->jk", table, along_second)
+            table -= of_second
+            means[0][:] += of_first
+            means[1][:] += of_second
+            if max(np.abs(of_first).max(initial=0.0), np.abs(of_second).max(initial=0.0)) <= enough:
                 break
+        for feature, steps, mean in zip((i, j), columns.sides[grid], means, strict=True):
+            first = columns.starts[of_feature[feature]]
+            weights[first : first + len(steps)] += mean[steps]
         weights[columns.starts[grid] : columns.starts[grid + 1]] = table.reshape(-1, table.shape[2])
     for grid in of_feature.values():
         steps_of_grid = slice(columns.starts[grid], columns.starts[grid + 1])
-        mean = _mean(weights[steps_of_grid][:, None], counts[steps_of_grid][:, None, None], 0)[0]
+        mean = _shares(counts[steps_of_grid], 0) @ weights[steps_of_grid]
         weights[steps_of_grid] -= mean
         intercept += mean
     return weights, intercept
@@ -99,10 +102,10 @@ def cells_of(columns: TermColumns, values: np.ndarray, grid: int) -> np.ndarray:
     return flat.reshape(-1, n_second, values.shape[1]).copy()
 
 
-def _mean(values: np.ndarray, counts: np.ndarray, axis: int) -> np.ndarray:
-    """The weighted mean along an axis; 0 without rows."""
-    total = counts.sum(axis=axis)
-    return np.divide((values * counts).sum(axis=axis), total, out=np.zeros_like(values.sum(axis=axis)), where=total > 0)
+def _shares(counts: np.ndarray, axis: int) -> np.ndarray:
+    """Counts as shares of their sums along an axis; 0 without rows."""
+    total = counts.sum(axis=axis, keepdims=True)
+    return np.divide(counts, total, out=np.zeros_like(counts), where=total > 0)
 
 
 def importances(columns: TermColumns, weights: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -32,14 +32,13 @@ from streamnb.selection.term_layers import AdditiveTerms, FeaturePair
 from streamnb.stats.row_sample import SampledRows
 from streamnb.training.fitting import LayeredMethod
 from streamnb.training.learner import Learner
-from streamnb.training.method import Trained
 from streamnb.training.objectives import softmax_of
 from streamnb.training.reading import scores_of
 
 ALL = -1  # in place of the number of a fold: all rows
 FEW_READS = 20  # of models that are judged
 MEMORY_FACTOR = 2.0  # measured: of an open model and sums of folds, with judged weights, layers and threads
-MODELS_BYTES = 64 << 20  # of models that train at a time; of the sample, which is in memory, more reads cost nothing
+MODELS_BYTES = 40 << 20  # of models that train at a time; of the sample, which is in memory, more reads cost nothing
 
 
 class JudgedPoint(NamedTuple):
@@ -81,13 +80,29 @@ class AdditiveChooser:
     options: RunOptions
 
     @cached_property
+    def starts(self) -> dict[int | None, np.ndarray]:
+        """The weights of the best model so far without each fold, from which others start."""
+        return {}
+
+    @cached_property
     def without_pairs(self) -> "FoldStage":
         """The models of single features."""
         return FoldStage(self, {fold: [] for fold in range(ALL, self.n_folds)})
 
+    @cached_property
+    def _last_terms(self) -> dict[tuple[FeaturePair, ...], AdditiveTerms]:
+        return {}
+
+    def with_pairs(self, pairs: Sequence[FeaturePair]) -> AdditiveTerms:
+        """The terms of all features and of these pairs; the last ones are kept, as making their layers takes long."""
+        if tuple(pairs) not in self._last_terms:
+            self._last_terms.clear()
+            self._last_terms[tuple(pairs)] = replace(self.terms, pairs=tuple(pairs))
+        return self._last_terms[tuple(pairs)]
+
     def n_weights(self, pairs: Sequence[FeaturePair]) -> int:
         """The number of weights that these pairs add to a model."""
-        n_columns = replace(self.terms, pairs=tuple(pairs)).layers.parts.shape[1] - self.terms.layers.parts.shape[1]
+        n_columns = self.with_pairs(pairs).layers.parts.shape[1] - self.terms.layers.parts.shape[1]
         return n_columns * (1 if len(self.classes) == 2 else len(self.classes))
 
     def bytes_needed(self, terms: AdditiveTerms) -> float:
@@ -101,7 +116,7 @@ class AdditiveChooser:
     def check_memory(self, pairs: Sequence[FeaturePair]) -> None:
         """Raise before training where models with these pairs need more memory than allowed; say how many pairs fit."""
         n_pairs, limit = len(pairs), self.options.memory_limit
-        needed = self.bytes_needed(replace(self.terms, pairs=tuple(pairs)))
+        needed = self.bytes_needed(self.with_pairs(pairs))
         what, cure = "an additive model of these features", "give a larger memory_limit, or fewer features"
         alone, may = self.bytes_needed(self.terms), memory.allowed(limit)
         if n_pairs and needed > may:
@@ -170,7 +185,7 @@ class ScannedTerms:
     @classmethod
     def of(cls, chooser: AdditiveChooser, pairs: Sequence[FeaturePair]) -> "ScannedTerms":
         """The terms of all features and of these pairs."""
-        rows, terms = chooser.rows, replace(chooser.terms, pairs=tuple(pairs))
+        rows, terms = chooser.rows, chooser.with_pairs(pairs)
         columns = terms.columns()
         matrix = columns.of_codes(rows.X)
         y = chooser.classes[rows.labels.indices]
@@ -179,18 +194,11 @@ class ScannedTerms:
         def factors(point: dict[str, Any]) -> np.ndarray:
             return terms.factors(point["pair_factor"])
 
-        method = LayeredMethod(softmax_of, len(columns.features), terms.layers.parts, factors)
+        method = LayeredMethod(softmax_of, len(columns.features), terms.layers.parts, factors, chooser.starts)
         learner = replace(chooser.learner, method=method, max_passes=FEW_READS)
         folding, steps = Folding(chooser.n_folds, by="given"), StepsOfFolds()
         scanned = run_reads(scan_to_train(learner, RowOptions(), steps, given, folding, chooser.options))
         return cls(columns, matrix, scanned)
-
-    def trained(self, fold: int, point: dict[str, Any]) -> Trained:
-        """The model of a point without a fold."""
-        learner = self.scanned.learner
-        trainer = learner.trainer(self.scanned.data(fold), point, learner.max_passes)
-        (trained,), _ = run_reads(self.scanned.train([trainer.reads()], "folds-read"))
-        return trained
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,11 +246,14 @@ class FoldStage:
             last = [model.scores[model.after(len(model.reached))] for model in of_folds]
             each = {scorer.name: np.array([scores[k][0] for scores in last]) for k, scorer in enumerate(scorers)}
             judged.append(JudgedPoint(point, each[scorers[0].name], each, of_folds))
+        best = max(judged, key=lambda point: point.mean)
+        self.chooser.starts.update({model.fold: model.outcome for model in best.models})
         return judged
 
     def weights(self, judged: JudgedPoint) -> dict[int, np.ndarray]:
-        """The weights (n_columns + 1, R) of the models without each fold, trained again if memory was short."""
-        return {
-            model.fold: (model.trained or self.terms(model.fold).trained(model.fold, judged.point)).weights
-            for model in judged.models
-        }
+        """The weights (n_columns + 1, R) of the models without each fold."""
+        found = {}
+        for model in judged.models:
+            parts = self.chooser.with_pairs(self.pairs[model.fold]).layers.parts
+            found[model.fold] = np.concatenate([parts @ model.outcome[:-1], model.outcome[-1:]])
+        return found

@@ -221,14 +221,16 @@ def choose(
 
     Penalties are chosen without pairs. Then pairs are added, as many as asked for, or ever more while scores rise.
     """
-    stage = chooser.without_pairs
-    judged = stage.judged([{"l2": l2, "l1": 0.0, "pair_factor": 1.0, "interactions": 0} for l2 in request.l2])
+    stage, middle = chooser.without_pairs, request.l2[len(request.l2) // 2]
+    judged = stage.judged([{"l2": middle, "l1": 0.0, "pair_factor": 1.0, "interactions": 0}])
+    judged += _other_penalties(request, stage, judged[0])
     best = max(judged, key=lambda point: point.mean)
     automatic, given = request.interactions == "auto", not isinstance(request.interactions, int | str)
     pairs = [(features.index(one), features.index(other)) for one, other in request.interactions] if given else []
     numbers = NUMBERS if automatic else [len(pairs) if given else request.interactions]
     if not any(numbers) or len(features) < 2:
         return _with_penalties_beyond(request, stage, judged, judged)
+    n_alone = len(judged)
     if given:
         ranked = dict.fromkeys(range(ALL, chooser.n_folds), pairs)
     else:
@@ -251,10 +253,24 @@ def choose(
             break
         best, stage, pair_factors = top, with_pairs, [top.point["pair_factor"]]
     if stage is chooser.without_pairs:
-        return _with_penalties_beyond(request, stage, judged[: len(request.l2)], judged)
-    others = [l2 for l2 in request.l2 if l2 != best.point["l2"]]  # pairs may bear a smaller one than features alone
-    more = stage.judged([{**best.point, "l2": l2} for l2 in others]) if others else []
+        return _with_penalties_beyond(request, stage, judged[:n_alone], judged)
+    more = _other_penalties(request, stage, best)  # pairs may bear a smaller one than features alone
     return _with_penalties_beyond(request, stage, [best, *more], judged + more)
+
+
+def _other_penalties(request: AdditiveRequest, stage: FoldStage, best: JudgedPoint) -> list[JudgedPoint]:
+    """Points that differ from this one in l2: all that were given, or the usual ones as far as scores rise."""
+    l2, judged = best.point["l2"], list[JudgedPoint]()
+    larger, smaller = sorted(one for one in request.l2 if one > l2), sorted(one for one in request.l2 if one < l2)[::-1]
+    last = {True: best.mean, False: best.mean}
+    while larger or smaller:
+        for point in stage.judged([{**best.point, "l2": side.pop(0)} for side in (larger, smaller) if side]):
+            above = point.point["l2"] > l2
+            if "l2" in request.going_on and not point.mean > last[above]:
+                (larger if above else smaller).clear()
+            last[above] = point.mean
+            judged.append(point)
+    return judged
 
 
 def _with_penalties_beyond(

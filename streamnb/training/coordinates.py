@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.kernels.directions import about_means, of_rows
+from streamnb.kernels.directions import about_means, add_layers, of_layers, of_rows
 from streamnb.training.objectives import Objective, RowSums
 from streamnb.training.reading import power_above
 
@@ -91,9 +91,14 @@ class CentredFeatures:
 
     def from_model(self, weights: np.ndarray) -> np.ndarray:
         """The inverse of `of_model`."""
-        point = weights[self.kept]
+        return self._about_means(weights[self.kept])
+
+    def _about_means(self, point: np.ndarray) -> np.ndarray:
         point[-1] += self._at_means(point)
         return point
+
+    def outcome(self, point: np.ndarray) -> np.ndarray | None:
+        """What another model may start from."""
 
     def gradient(self, of_rows: np.ndarray) -> np.ndarray:
         """The gradient of a loss in these coordinates, from the gradient that a read returned."""
@@ -113,7 +118,7 @@ class LayeredSums:
     Attributes
     ----------
     sums : RowSums
-        Of these features.
+        Of these features, without those that no row has.
     of_rows : CentredFeatures
         Those of rows.
     parts : (n_features of rows, n_features) CSR array
@@ -128,9 +133,11 @@ class LayeredSums:
     def of(cls, sums: RowSums, parts: sp.csr_array) -> Self:
         """The sums of features, given those of the features of rows, which are indicators."""
         whole = parts.T @ sums.whole
+        used = np.flatnonzero(whole > 0.0)
+        whole, parts = whole[used], parts[:, used]
         spread = np.maximum(whole - whole**2 / sums.weight, 0.0)
         moments = {"whole": whole, "squares": whole, "magnitudes": whole, "spread": spread}
-        layered = replace(sums, features=np.arange(len(whole)), own=parts.T @ sums.own, **moments)
+        layered = replace(sums, features=used, own=parts.T @ sums.own, **moments)
         return cls(layered, CentredFeatures(sums), parts)
 
 
@@ -144,24 +151,44 @@ class LayeredFeatures(CentredFeatures):
     ----------
     layered : LayeredSums
     factors : (n_features,)
+        Of all features, also of those that no row has.
     """
 
     def __init__(self, layered: LayeredSums, factors: np.ndarray):
-        self._parts, self._gather, self._of_rows = layered.parts, layered.parts.T, layered.of_rows
-        super().__init__(layered.sums, factors)
+        self._parts, self._of_rows = layered.parts, layered.of_rows
+        self._n_layered = len(factors)
+        super().__init__(layered.sums, factors[layered.sums.features])
 
     def gathered(self, of_rows: np.ndarray) -> np.ndarray:
-        return super().gathered(self._gather @ of_rows)
+        return self._parts.T @ of_rows
 
     def rounding(self, objective: Objective, most: float) -> np.ndarray:
         return self._of_rows.rounding(objective, most)
 
     def for_rows(self, point: np.ndarray, buffer: np.ndarray | None = None) -> np.ndarray:
-        weights = super().for_rows(point)
-        return np.concatenate([self._parts @ weights[:-1], weights[-1:]])
+        shape = self._parts.shape[0] + 1, point.shape[1]
+        out = np.empty(shape) if buffer is None or buffer.shape != shape else buffer
+        of_layers(self._parts.indptr, self._parts.indices, super().for_rows(point), out)
+        return out
 
     def of_model(self, point: np.ndarray) -> np.ndarray:
         return self.for_rows(point)
 
+    def outcome(self, point: np.ndarray) -> np.ndarray:
+        """Weights of all features, neither scaled nor centred, 0 for those that no row has."""
+        found = np.zeros((self._n_layered + 1, point.shape[1]))
+        found[np.append(self.sums.features, -1)] = super().for_rows(point)
+        return found
+
+    def from_outcome(self, found: np.ndarray) -> np.ndarray:
+        """The point of an outcome for the first of these features, with weights of 0 for the others."""
+        known = np.flatnonzero(self.sums.features < len(found) - 1)
+        point = np.zeros((len(self.factors), found.shape[1]))
+        point[known], point[-1] = found[self.sums.features[known]], found[-1]
+        point /= self.factors
+        return self._about_means(point)
+
     def gradient(self, of_rows: np.ndarray) -> np.ndarray:
-        return super().gradient(np.concatenate([self._gather @ of_rows[:-1], of_rows[-1:]]))
+        gradient = np.zeros((len(self.kept), of_rows.shape[1]))
+        add_layers(self._parts.indptr, self._parts.indices, of_rows, gradient)
+        return super().gradient(gradient)

@@ -1,7 +1,7 @@
 """Trains weights by L-BFGS from a start that one scan provides."""
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,7 @@ MOST_WEIGHTS = 1 << 22  # with more of them, steps on a sample cost as much as r
 CONSTANT = 1e-28  # share of the mean square; a smaller variance is rounding
 LARGEST_NORM = 1e4  # of weights without a penalty, for features scaled to variance 1
 MANY = 10_000  # rows, of which each read takes time
+ROUGH_GAIN = 1e-4  # what a step should gain for each row of a model that is only compared with others
 LEAST_GAIN = 3e-5  # what a step should gain for each of them; less with the square of a tolerance below USUAL
 USUAL = 1e-4
 SLACK = 1.001  # factor on an objective that allows for rounding
@@ -74,6 +75,9 @@ class LayeredMethod(DescentMethod):
     factors : callable
         Returns factors of the features, (n_features,), given a point. The l2 penalty of a weight is divided by the
         square of its factor.
+    starts : dict of int to array, optional
+        For models without each fold that are only compared: the outcome of another one without that fold, whose
+        features are the first of these, if there is one.
     """
 
     narrows = False  # features that no row has are part of others
@@ -85,10 +89,11 @@ class LayeredMethod(DescentMethod):
         n_values: int,
         parts: sp.csr_array,
         factors: Callable[[dict[str, Any]], np.ndarray],
+        starts: Mapping[int | None, np.ndarray] | None = None,
     ):
         super().__init__(objective_of)
         self.sampling = Sampling(share=1.0, products=20, whole=True, n_values=n_values)
-        self._parts, self._factors = parts, factors
+        self._parts, self._factors, self._starts = parts, factors, starts
 
     def n_trained(self, n_used: int) -> int:
         return int(self._parts.shape[1])
@@ -100,8 +105,12 @@ class LayeredMethod(DescentMethod):
         return LayeredSums.of(data.sums, self._parts)
 
     def trainer(self, data: TrainingData, point: dict[str, Any], tol: float, max_passes: int) -> Trainer:
-        at = LayeredFeatures(data.solved, self._factors(point))
-        return DescentTrainer(data, Penalties(point["l2"], point["l1"]), tol, max_passes, at)
+        at, penalties = LayeredFeatures(data.solved, self._factors(point)), Penalties(point["l2"], point["l1"])
+        if self._starts is None:
+            return DescentTrainer(data, penalties, tol, max_passes, at)
+        start = self._starts.get(data.outside)
+        start = None if start is None else at.from_outcome(start)
+        return DescentTrainer(data, penalties, tol, max_passes, at, start, rough=True)
 
 
 class DescentTrainer(Trainer):
@@ -118,6 +127,10 @@ class DescentTrainer(Trainer):
     max_passes : int
     coordinates : CentredFeatures, optional
         The coordinates in which weights are trained.
+    start : (n_features + 1, R), optional
+        A point in these coordinates to start from.
+    rough : bool
+        Whether the model is only compared with others: it ends early, and the weights of the end alone are judged.
     """
 
     def __init__(
@@ -127,8 +140,11 @@ class DescentTrainer(Trainer):
         tol: float,
         max_passes: int,
         coordinates: CentredFeatures | None = None,
+        start: np.ndarray | None = None,
+        rough: bool = False,
     ):
         super().__init__(data)
+        self._rough, self._start_point = rough, start
         self._penalties, self._tol, self._max_passes = penalties, tol, max_passes
         self._start_weights = data.start
         self._at = CentredFeatures(data.sums, data.scale) if coordinates is None else coordinates
@@ -157,6 +173,8 @@ class DescentTrainer(Trainer):
             return self._ended(start.point, True, 0.0)
         if self._sample is not None:
             step, point = None, self._sampled(self._sample, start)
+        elif self._start_point is not None:
+            step, point = None, self._start_point
         elif self._start_weights is None:
             step = yield from self._searched(start, self._memory.direction(start.steepest), STEP_LENGTHS)
         else:
@@ -169,11 +187,13 @@ class DescentTrainer(Trainer):
         visit = yield from self._read(point, start.objective)
         if step is not None:
             self._memory.remember(step, visit.gradient - start.gradient)
-        elif visit.objective > start.objective:  # the sample is of other rows
+        elif visit.objective > start.objective:  # the sample is of other rows, or the start of another penalty
             visit, self._memory.sampled = start, None
         descent = yield from self._descended(visit, self._tol * first)
         if descent.arrived:
             self._check_optimum(descent.visit)
+        if self._rough:
+            yield self.judged(self._at.for_rows(descent.visit.point))
         return self._ended(descent.visit.point, descent.arrived, self._memory.length(descent.visit.steepest) / first)
 
     def _descended(self, visit: Visit, target: float) -> Generator[Any, Any, Descent]:
@@ -181,12 +201,14 @@ class DescentTrainer(Trainer):
         weight, penalised = self._sums.weight, self._penalties.l2 > 0.0
         gain = LEAST_GAIN * min(self._tol / USUAL, 1.0) ** 2
         least = gain * weight if penalised and weight >= MANY else 0.0
+        if self._rough:
+            least = ROUGH_GAIN * weight
         self._descent = descent = Descent(self._memory, self._penalties, target, visit, least)
         yield from descent.run(self._read, lambda: self.n_passes < self._max_passes)
         return descent
 
     def _ended(self, point: np.ndarray, converged: bool, left: float) -> Trained:
-        return self.trained(self._at.of_model(point), converged, left)
+        return self.trained(self._at.of_model(point), converged, left, self._at.outcome(point))
 
     def _check_optimum(self, visit: Visit, arrived: bool = True) -> None:
         """Raise where no optimum exists: without a penalty, weights of separable rows grow without bound."""
@@ -276,7 +298,7 @@ class DescentTrainer(Trainer):
             weights /= per
         task = replace(self.task, weights=weights, grid=grid, top=float(power_above(most)), **along)
         passes = [Pass(task, without=self.fold)]
-        if judged is not None and self.judge is not None:
+        if judged is not None and not self._rough:
             passes += self.judged(weights if judged is point else self._at.for_rows(judged))
         totals = yield passes
         return totals[0], time.perf_counter() - began

@@ -24,14 +24,13 @@ def test_a_fit_reads_each_chunk_of_a_csr_group_once(zarr_format, chunk):
 
 
 @pytest.mark.parametrize("chunks", [(7, 9), (7, 4), (1, 9), (100, 100)])
-@pytest.mark.parametrize("kind", [snb.LinearNB, snb.SoftmaxRegression])
-def test_a_fit_reads_each_chunk_of_a_dense_array_once(chunks, kind):
+def test_a_fit_reads_each_chunk_of_a_dense_array_once(chunks):
     rows = example()
     rows.x[rows.x == 0] = 1
     store = CountingStore(MemoryStore())
     array = zarr.create_array(store, name="x", data=rows.x, chunks=chunks)
     store.reads.clear()
-    kind().fit(array, rows.y)
+    snb.LinearNB().fit(array, rows.y)
     assert store.reads == Counter(chunk_keys(array))
 
 
