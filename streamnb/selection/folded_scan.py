@@ -172,7 +172,10 @@ def scan_to_train(
 
     idf is applied before normalize.
     """
-    step, rows = steps.whole, options.kept(prepared(steps.whole, given))
+    step, rows = steps.whole, prepared(steps.whole, given)
+    dense = rows.n_rows is not None and rows.n_values == rows.n_rows * (rows.n_features or 0)
+    stored = dense and learner.method.narrows and not rows.in_memory  # so that reads come after that of the scan
+    rows = options.kept(rows, costly=True if stored else None)
     given, steps = (given, steps) if steps.outside else (rows, StepsOfFolds())
     outside, before = [replace(row_options, learned=one) for one in steps.outside], Report()
     if learner.idf_first:

@@ -98,7 +98,8 @@ class TrainingRows:
         if not narrows or rows.lazy:
             return as_opened
         features = features_used(stats)
-        if not len(features) or (rows.in_memory and len(features) == stats.n_features):
+        ready = rows.in_memory or (rows.keepers and stats.options == RowOptions())
+        if not len(features) or (ready and len(features) == stats.n_features):
             return as_opened
         narrow = NarrowSource(rows, stats.options, features, stats.n_features)
         few = TiledSource(narrow, TILE_ROWS, whole=False)  # so that workers read the segments that they have kept

@@ -24,13 +24,14 @@ def test_a_fit_reads_each_chunk_of_a_csr_group_once(zarr_format, chunk):
 
 
 @pytest.mark.parametrize("chunks", [(7, 9), (7, 4), (1, 9), (100, 100)])
-def test_a_fit_reads_each_chunk_of_a_dense_array_once(chunks):
+@pytest.mark.parametrize("kind", [snb.LinearNB, snb.SoftmaxRegression])
+def test_a_fit_reads_each_chunk_of_a_dense_array_once(chunks, kind):
     rows = example()
     rows.x[rows.x == 0] = 1
     store = CountingStore(MemoryStore())
     array = zarr.create_array(store, name="x", data=rows.x, chunks=chunks)
     store.reads.clear()
-    snb.LinearNB().fit(array, rows.y)
+    kind().fit(array, rows.y)
     assert store.reads == Counter(chunk_keys(array))
 
 
