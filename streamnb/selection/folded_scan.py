@@ -15,7 +15,7 @@ from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan, run_scans
 from streamnb.stats.class_stats import ClassStats
-from streamnb.training.data import TrainingData, TrainingRows
+from streamnb.training.data import TrainingData, TrainingRows, is_dense_store
 from streamnb.training.learner import Learner
 from streamnb.training.objectives import inverse_frequency
 
@@ -173,9 +173,8 @@ def scan_to_train(
     idf is applied before normalize.
     """
     step, rows = steps.whole, prepared(steps.whole, given)
-    dense = rows.n_rows is not None and rows.n_values == rows.n_rows * (rows.n_features or 0)
-    stored = dense and learner.method.narrows and not rows.in_memory  # so that reads come after that of the scan
-    rows = options.kept(rows, costly=True if stored else None)
+    again = learner.method.narrows and is_dense_store(rows)  # those that follow the scan need not be of the store
+    rows = options.kept(rows, costly=True if again else None)
     given, steps = (given, steps) if steps.outside else (rows, StepsOfFolds())
     outside, before = [replace(row_options, learned=one) for one in steps.outside], Report()
     if learner.idf_first:

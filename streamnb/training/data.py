@@ -68,6 +68,11 @@ class TrainingData:
         return out
 
 
+def is_dense_store(rows: Source) -> bool:
+    """Whether rows are a dense array in a Zarr store, whose blocks are neither small nor changed by training."""
+    return bool(rows.stored) and rows.n_values == (rows.n_rows or 0) * (rows.n_features or 0)
+
+
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
     """Rows for training: prepared, and without the features that no row has.
@@ -98,7 +103,7 @@ class TrainingRows:
         if not narrows or rows.lazy:
             return as_opened
         features = features_used(stats)
-        ready = rows.in_memory or (rows.keepers and stats.options == RowOptions())
+        ready = rows.in_memory or (rows.keepers and is_dense_store(rows) and stats.options == RowOptions())
         if not len(features) or (ready and len(features) == stats.n_features):
             return as_opened
         narrow = NarrowSource(rows, stats.options, features, stats.n_features)
