@@ -200,9 +200,10 @@ class JointRead(PassTask):
         """The rows of a block that a pass names; None where there are none."""
         assert self.folding is not None and each.fold is not None
         counted = (splits[each.fold // self.folding.n_folds] == each.fold) == (each.without is None)
+        own = block.outside(each.without)
         if weighs:
-            return replace(block, weight=np.where(counted, 1.0 if block.weight is None else block.weight, 0.0))
-        return picked(block, np.flatnonzero(counted)) if counted.any() else None
+            return replace(own.shared(), weight=np.where(counted, 1.0 if block.weight is None else block.weight, 0.0))
+        return picked(own, np.flatnonzero(counted)) if counted.any() else None
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
         if n_rows is not None:

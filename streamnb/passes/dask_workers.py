@@ -126,8 +126,8 @@ def grouped(source: Source, ranges: Iterable[Range], client: Any, most: int = 1)
     What a worker has kept is shared among its threads, `most` segments a task; other segments are a task each.
     """
     groups, n_threads, on_worker = list[Group](), dict[str, int](), dict[str, list[Range]]()
-    if source.keepers:
-        rows, (start, stop) = source.keepers[0], row_ranges(source)[0]
+    for rows in _outermost(source):
+        start, stop = row_ranges(source)[0]
         segments = rows.keeping.elsewhere.setdefault(rows.key, KeptSegments(rows, client))
         n_threads = segments.prepare(stop - start)
     places = [keeper.segments.places for keeper in source.keepers if keeper.segments is not None]
@@ -146,17 +146,25 @@ def grouped(source: Source, ranges: Iterable[Range], client: Any, most: int = 1)
 
 def remember(source: Source, notes: list[Note]) -> None:
     """Remember where segments of a source were kept in this read; workers that failed to are warned of."""
-    for note in notes:
-        source.keepers[0].segments.add(note)
+    for keeper in _outermost(source):
+        for note in notes:
+            keeper.segments.add(note)
+
+
+def _outermost(source: Source) -> list[Any]:
+    """What keeps the rows of a source; of each fold, where each has columns of its own."""
+    return [each.keepers[0] for each in list(source.by_fold.values()) or [source] if each.keepers]
 
 
 def notes_of(part: Source, rows: Range) -> list[Note]:
     """On a worker: whether the rows of a part of a source were kept; nothing if they were not to be."""
     from distributed import get_worker
 
-    if not part.keepers:
+    found = [keeper.where() for keeper in _outermost(part)]
+    if not found:
         return []
-    kept, problem = part.keepers[0].where()
+    problem = next((problem for _, problem in found if problem), "")
+    kept = all(kept for kept, _ in found)
     return [Note(rows, get_worker().address if kept else None, problem)]
 
 

@@ -258,7 +258,7 @@ def _add_blocks(
         for block in blocks:
             team.add(block)
             report += Report.of_block(block)
-            done.append((block.first_row, block.first_row + block.n_rows))
+            done.append((block.first_row, block.stop))
             bar.update(block.n_rows)
             del block  # so that the next block can use its memory
             if checkpoint is None:

@@ -5,6 +5,7 @@ import pickle
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -15,7 +16,7 @@ import numpy as np
 
 from streamnb.core import arguments, memory, messages, scratch
 from streamnb.rows.row_blocks import Block, Forms
-from streamnb.rows.source import Source, WrappedSource
+from streamnb.rows.source import OutsideFolds, Source, WrappedSource
 from streamnb.rows.zarr_reading import timed
 
 OF_INTEGERS = np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32
@@ -176,6 +177,8 @@ class Keeping:
         """
         if self.keep == "no" or rows.lazy or isinstance(rows, KeptSource):
             return rows
+        if isinstance(rows, OutsideFolds):
+            return rows.with_each(partial(self.kept, costly=costly))
         costly = rows.costly_features if costly is None else costly
         return KeptSource(rows, self) if costly or (self.keep != "auto" and not rows.in_memory) else rows
 
@@ -233,7 +236,7 @@ class KeptRows:
         """Keep a block, if all blocks so far could be kept."""
         if not self.complete:
             return
-        self._ranges.append((block.first_row, block.first_row + block.n_rows))
+        self._ranges.append((block.first_row, block.stop))
         if self._file is None and self._space.takes(block.nbytes):
             self._blocks.append(replace(block, kept=True, forms=Forms(block.X, self._space.takes)))
             self._taken += block.nbytes
@@ -356,7 +359,7 @@ class KeptSource(WrappedSource):
         done = start
         try:
             for block in timed(rows.blocks(start, stop), self.reading):
-                done = block.first_row + block.n_rows
+                done = block.stop
                 yield block
             return
         except OSError as error:
@@ -371,7 +374,7 @@ class KeptSource(WrappedSource):
             yield from self._rows.blocks(start, stop)
             return
         for block in self._rows.blocks():
-            end = block.first_row + block.n_rows
+            end = block.stop
             if end > start:
                 yield block.cut(max(block.first_row, start), end)
 

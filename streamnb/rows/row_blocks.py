@@ -56,7 +56,7 @@ class Block:
 
     `data` is None where every value counts as 1. `y` are labels, or a CSR indicator of labels; `split` the groups or
     fold numbers given beside the rows, or records of several such columns. `kept` is True for rows that an earlier read
-    has kept.
+    has kept. `by_fold` are the same rows once for each fold, where each has columns of its own.
     """
 
     X: Any
@@ -68,12 +68,22 @@ class Block:
     kept: bool = False
     forms: Forms | None = None  # of rows that are kept in memory
     ready: dict[str, Any] | None = None  # these `X`, validated, and as the last of several tasks prepared them
+    by_fold: dict[int, "Block"] | None = None
+
+    def outside(self, fold: int | None) -> "Block":
+        """The rows with the columns that were learned outside a fold; as they are where all folds have the same."""
+        return self.by_fold[fold] if self.by_fold and fold is not None else self
 
     @property
     def n_rows(self) -> int:
         if isinstance(self.X, dict):
             return next(iter(self.X.values())).shape[0]
         return len(self.X[2]) - 1 if isinstance(self.X, tuple) else self.X.shape[0]
+
+    @property
+    def stop(self) -> int:
+        """The number of the row after the last one."""
+        return self.first_row + self.n_rows
 
     def shared(self) -> "Block":
         """The block, which tasks validate once, and prepare once if they prepare it alike, one after the other."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from operator import methodcaller
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
@@ -61,6 +62,7 @@ class Source:
     columns: dict[str, Any]  # by name, for sources of named columns
     costly_features = False  # True if features are computed as rows are read, which takes longer than summing them
     read_once = False  # True if the rows cannot be read again, those of an iterator
+    by_fold: Mapping[int, "Source"] = MappingProxyType({})  # the rows without each fold, if it has own columns
     lazy = False  # True if Dask has the blocks and processes them where they are
     longer_blocks = 0  # bytes of a block, if more than BLOCK_BYTES; for rows in memory, where they cost nothing
     values_matter = True  # False lets a source whose values are known to be positive skip reading them
@@ -343,31 +345,32 @@ class WrappedSource(Source):
     def keepers(self) -> tuple[Any, ...]:
         return self._rows.keepers
 
-    def _wrapping(self, rows: Source) -> Self:
+    def with_each(self, change: Callable[[Source], Source]) -> Self:
+        """A copy with the rows that it wraps changed."""
         part = copy(self)
-        part._rows = rows
+        part._rows = change(self._rows)
         return part
 
     def changed(self, blocks: Iterator[Block]) -> Iterator[Block]:
         return self._rows.changed(blocks)
 
     def cut(self, start: int, stop: int) -> Self:
-        part = self._wrapping(self._rows.cut(start, stop))
+        part = self.with_each(methodcaller("cut", start, stop))
         part.group = None
         return part
 
     def wanted(self, values: bool, block_bytes: int) -> Self:
-        part = self._wrapping(self._rows.wanted(values or self.needs_values, block_bytes))
+        part = self.with_each(methodcaller("wanted", values or self.needs_values, block_bytes))
         part.values_matter, part.longer_blocks = values, block_bytes
         return part
 
     def with_columns(self, y: Any, weight: Any) -> Self:
-        part = self._wrapping(self._rows.with_columns(y, weight))
+        part = self.with_each(methodcaller("with_columns", y, weight))
         part.label_names = part._rows.label_names
         return part
 
     def with_split(self, name: str, values: Any) -> Self:
-        return self._wrapping(self._rows.with_split(name, values))
+        return self.with_each(methodcaller("with_split", name, values))
 
     def whole_column(self, column: Any, name: str) -> np.ndarray:
         return self._rows.whole_column(column, name)
@@ -422,7 +425,7 @@ class PreparedSource(WrappedSource):
 
     def _stepped(self, blocks: Iterator[Block]) -> Iterator[Block]:
         for whole in blocks:
-            first, end = whole.first_row, whole.first_row + whole.n_rows
+            first, end = whole.first_row, whole.stop
             at_once = self._at_once or max(whole.n_rows, 1)  # the step's output may be large
             for row in range(first, max(end, first + 1), at_once):
                 block = whole.cut(row, min(row + at_once, end))
@@ -470,10 +473,48 @@ class FoldRows(WrappedSource):
         return np.where(own == self._inside, weight, 0.0)
 
 
+class OutsideFolds(WrappedSource):
+    """The same rows once for each of several folds, with columns that were learned outside it; read side by side.
+
+    Blocks are those without the first fold, and have those of every fold as `by_fold`. The rows of each fold are kept
+    apart.
+    """
+
+    def __init__(self, by_fold: Mapping[int, Source]):
+        sources = list(by_fold.values())
+        super().__init__(sources[0])
+        self.by_fold = by_fold
+        self.nbytes = sum(each.nbytes for each in sources)
+
+    @property
+    def keepers(self) -> tuple[Any, ...]:
+        return sum((each.keepers for each in self.by_fold.values()), ())
+
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        streams = {fold: rows.blocks(start, stop) for fold, rows in self.by_fold.items()}
+        held: dict[int, Any] = {fold: next(stream, None) for fold, stream in streams.items()}
+        while None not in held.values():
+            end = min(block.stop for block in held.values())
+            parts = {fold: block.cut(block.first_row, end) for fold, block in held.items()}
+            nbytes = sum(part.nbytes for part in parts.values())
+            yield replace(next(iter(parts.values())), nbytes=nbytes, by_fold=parts)
+            for fold, block in held.items():
+                held[fold] = block.cut(end, block.stop) if block.stop > end else next(streams[fold], None)
+
+    def with_each(self, change: Callable[[Source], Source]) -> Self:
+        """A copy with the rows of every fold changed."""
+        part = copy(self)
+        part.by_fold = {fold: change(rows) for fold, rows in self.by_fold.items()}
+        part._rows = next(iter(part.by_fold.values()))
+        return part
+
+
 def in_tiles(rows: Any, n_rows: int) -> Any:
     """The same rows in blocks that do not cut any tile [t n_rows, (t + 1) n_rows)."""
     if n_rows == 1:
         return rows
+    if rows.by_fold:
+        return rows.with_each(partial(in_tiles, n_rows=n_rows))
     return rows.in_tiles(n_rows) if rows.lazy else TiledSource(rows, n_rows)
 
 
@@ -491,7 +532,7 @@ class TiledSource(WrappedSource):
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         tile, held = self._tile, list[Block]()  # blocks of an unfinished tile
         for block in self._rows.blocks(start, stop):
-            row, end = block.first_row, block.first_row + block.n_rows
+            row, end = block.first_row, block.stop
             first = min(-(-row // tile) * tile, end)
             last = max(end // tile * tile, first)
             if first > row or (held and row == end):

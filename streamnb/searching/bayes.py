@@ -1,6 +1,6 @@
 """How settings of naive Bayes are judged: one read sums the rows for all of them, a second one scores the rows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Any
@@ -20,6 +20,7 @@ from streamnb.models.calibrating import check_calibrated
 from streamnb.models.linear import LinearModel
 from streamnb.passes.contract import PassTask, Report, RunOptions, Wants
 from streamnb.passes.run import run, run_reads
+from streamnb.problem.family import Family
 from streamnb.problem.mixed import FamilyDomain
 from streamnb.problem.penalties import at_point
 from streamnb.rows.boundary import TakesValues
@@ -38,7 +39,7 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.moment_sums import PLAIN_MOMENTS
 from streamnb.stats.row_sample import SampleTask, sample_size
 
-Sums = tuple[Setting, ClassStats]  # a setting for the columns of the rows, and its statistics
+Sums = dict[Any, tuple[Family, ClassStats]]  # by fold, the family for its columns, and statistics outside it
 
 
 def _sum_or_none(a: Any, b: Any) -> Any:
@@ -53,8 +54,7 @@ def settings_together(
     settings: Mapping[str, Setting], encoded: Encoded, judging: Judging, options: RunOptions
 ) -> CandidateGroup:
     """Candidates for settings of naive Bayes, by name, on encoded rows."""
-    times = judging.n_folds if encoded.nested else 0
-    to_judge = encoded.n_reads + 2 + 2 * times - (times > 0)
+    to_judge = encoded.n_reads + encoded.nested + 2 * encoded.n_times(judging.n_folds)
     to_fit = encoded.learns_again + judging.calibrates
     n_ways = len({setting.rows for setting in settings.values()})
     ways = "one way" if n_ways == 1 else f"{n_ways} ways"
@@ -71,21 +71,20 @@ def judge_settings(
 ) -> JudgingSteps:
     """Settings of naive Bayes, summed in one read and judged in another, one for each round.
 
-    Where columns are learned from rows, each fold takes both reads for itself.
+    Where columns are learned from rows, those of the folds of a round are summed in a read of their own.
     """
     candidates, rows = _begun(group, settings, encoded, judging, options)
     scorer = replace(judging.scorer, per_class=None, error=None, others=())  # chooses the point; others are of it
     found: list[Judged] = []
     while isinstance(asked := (yield found), ToJudge):
-        for folds in [[fold] for fold in asked.folds] if encoded.nested else [asked.folds]:
+        for folds, given in encoded.side_by_side(asked.folds):
             chosen = {name: candidates[name] for name in asked.names if name in candidates}
             if encoded.nested and chosen:
                 wanted = {name: settings[name] for name in chosen}
-                sums, rows = _summed(group, wanted, encoded, folds[0], judging, options)
+                sums, rows = _summed(group, wanted, encoded, given, folds, judging, options)
                 for name in chosen.keys() - sums.keys():
                     del candidates[name]
-                by_split = {name: {folds[0]: (setting.family, stats)} for name, (setting, stats) in sums.items()}
-                chosen = {name: replace(chosen[name], by_split=by_split[name]) for name in by_split}
+                chosen = {name: replace(chosen[name], by_split=by_split) for name, by_split in sums.items()}
             if not chosen:
                 continue
             judged, report, _ = run_reads(judged_together([*chosen.values()], scorer, rows, options, held=folds))
@@ -119,15 +118,16 @@ def _begun(
             raise
         group.left_out = dict.fromkeys(settings, str(error))  # columns that are not category numbers
         return {}, encoded.rows
-    sums, rows = _summed(group, settings, encoded, None, judging, options)
+    sums, rows = _summed(group, settings, encoded, encoded.whole, [None], judging, options)
     candidates = {}
-    for name, (setting, stats) in sums.items():
+    for name, of_setting in sums.items():
+        setting, (family, stats) = settings[name], of_setting[None]
         try:
-            candidates[name] = Candidate.of(stats, setting.family, setting.penalty, setting.options, options.n_threads)
+            candidates[name] = Candidate.of(stats, family, setting.penalty, setting.options, options.n_threads)
         except ValueError as error:
             group.left_out[name] = str(error)
     if sums:
-        warn_missing(next(iter(sums.values()))[1])
+        warn_missing(next(iter(sums.values()))[None][1])
     return candidates, rows
 
 
@@ -135,50 +135,55 @@ def _summed(
     group: CandidateGroup,
     wanted: Mapping[str, Setting],
     encoded: Encoded,
-    fold: int | None,
+    rows: Source,
+    folds: Sequence[Any],
     judging: Judging,
     options: RunOptions,
 ) -> tuple[dict[str, Sums], Source]:
-    """Read the rows once for the statistics of settings, with columns learned outside a fold, or from all rows.
+    """Read the rows once for the statistics of settings, with columns learned outside each fold; None is all rows.
 
     Returns the rows, too, with the fold of each. Settings that do not take the rows are left out.
     """
-    rows = options.kept(encoded.whole if fold is None else encoded.outside(fold))
-    settings = _for_columns(group, wanted, rows, encoded, fold)
-    if not settings:
+    rows = options.kept(rows)
+    ways: dict[Any, dict[Any, dict[str, Setting]]] = {}  # of each way to prepare rows, the settings of each scan
+    for fold in folds:
+        for name, setting in _for_columns(group, wanted, rows.by_fold.get(fold, rows), encoded, fold).items():
+            own_values = not {*setting.family.moments} <= {*PLAIN_MOMENTS}
+            of_way = ways.setdefault((fold, setting.rows), {})
+            of_way.setdefault(own_values and setting.words["family"], {})[name] = setting
+    scans = [(*way, of_scan) for way, of_way in ways.items() for of_scan in of_way.values()]
+    if not scans:
         return {}, rows
-    by_scan: dict[Any, dict[str, list[str]]] = {}  # of each scan, the names of settings by their family
-    ways = [*dict.fromkeys(setting.rows for setting in settings.values())]
-    for name, setting in sorted(settings.items(), key=lambda each: ways.index(each[1].rows)):  # each is prepared once
-        any_values = set(setting.family.moments) <= set(PLAIN_MOMENTS)
-        key = setting.rows, None if any_values else setting.words["family"]
-        by_scan.setdefault(key, {}).setdefault(setting.words["family"], []).append(name)
-    limit = memory.allowed(options.memory_limit) // len(by_scan)
+    limit = memory.allowed(options.memory_limit) // len(scans)
     how, rows = judging.with_folds(ClassScan((), RowOptions(), memory_limit=limit), rows)
     passes = []
-    for by_family in by_scan.values():
-        of_scan = [settings[name] for names in by_family.values() for name in names]
-        scan = replace(how, options=of_scan[0].rows, classes=rows.label_names)
-        scan = summing(scan, [one.family for one in of_scan], any(one.idf for one in of_scan))
-        families = [settings[names[0]].family for names in by_family.values()]
-        domains = tuple(FamilyDomain("search", one, scan.options.seen, "families") for one in families)
-        if fold is None:
-            passes.append(Pass(TriedScan(scan, domains)))
-        else:
-            passes.append(Pass(TriedScan(replace(scan, folding=None), domains), without=fold))
-    found, _, report = run_reads(answered(passes, rows, options, None if fold is None else how.folding, "scan"))
+    for fold, of_rows, of_scan in scans:
+        scan = replace(how, options=of_rows, classes=rows.label_names)
+        if fold is not None:
+            scan = replace(scan, folding=None)
+        families = [setting.family for setting in of_scan.values()]
+        scan = summing(scan, families, any(setting.idf for setting in of_scan.values()))
+        domains = [FamilyDomain("search", family, of_rows.seen, "families") for family in by_word(of_scan).values()]
+        passes.append(Pass(TriedScan(scan, tuple(domains)), without=fold))
+    found, _, report = run_reads(answered(passes, rows, options, how.folding, "scan"))
     group.report += report
-    if fold is None:
+    if folds == [None]:
         warn_of_telling(rows, found[0].stats)
     sums: dict[str, Sums] = {}
-    for tried, by_family in zip(found, by_scan.values(), strict=True):
-        for place, names in enumerate(by_family.values()):
-            if str(place) in tried.refused:
-                _, why = tried.refused[str(place)]
-                group.left_out |= dict.fromkeys(names, why)
+    for tried, (fold, _, of_scan) in zip(found, scans, strict=True):
+        words = list(by_word(of_scan))
+        for name, setting in of_scan.items():
+            refused = tried.refused.get(str(words.index(setting.words["family"])))
+            if refused is None:
+                sums.setdefault(name, {})[fold] = setting.family, tried.stats
             else:
-                sums |= {name: (settings[name], tried.stats) for name in names}
-    return {name: sums[name] for name in settings if name in sums}, rows
+                group.left_out[name] = refused[1]
+    return {name: sums[name] for name in wanted if len(sums.get(name, ())) == len(folds)}, rows
+
+
+def by_word(settings: Mapping[str, Setting]) -> dict[str, Family]:
+    """The families of settings, each once, by their words."""
+    return {setting.words["family"]: setting.family for setting in settings.values()}
 
 
 @dataclass(eq=False)

@@ -107,20 +107,17 @@ def group_of(name: str, model: Any, rows: Encoded, judging: Judging, options: Ru
 def model_of_reads(
     group: CandidateGroup, model: TrainedClassifierCV, rows: Encoded, judging: Judging, options: RunOptions
 ) -> JudgingSteps:
-    """A model whose penalties and number of reads are chosen.
-
-    Where columns are learned from rows, the model of each fold is trained in its own reads.
-    """
+    """A model whose penalties and number of reads are chosen."""
     learned, further, done = rows.learn(judging, options), True, set[int]()
     scanned, models = scanned_to_choose(model, rows.whole, judging.groups, options), list[FoldModel]()
     report, scorer = scanned.report, as_scorer(model.scoring)
     found: list[Judged] = []
     while isinstance(asked := (yield found), ToJudge):
         further = asked.most_reads is None
-        for folds in [[fold] for fold in asked.folds] if rows.nested else [asked.folds]:
+        for folds, own in rows.side_by_side(asked.folds):
             of_folds = scanned
             if rows.nested:
-                of_folds = scanned_to_choose(clone(model), rows.outside(folds[0]), judging.groups, options)
+                of_folds = scanned_to_choose(clone(model), own, judging.groups, options)
                 report += of_folds.report
             judged, of_reads = run_reads(judged_models(of_folds, scorer, folds, asked.most_reads, asked.out_of_time))
             models, report = models + judged, report + of_reads
@@ -145,7 +142,7 @@ def _reads_of_model(
     if judging.calibrates and model.get_params().get("calibration") is None:
         to_fit += most + 1
     if rows.nested:
-        to_judge = rows.n_reads + 1 + to_judge * judging.n_folds
+        to_judge = rows.n_reads + 1 + to_judge * rows.n_times(judging.n_folds)
     return to_judge, to_fit
 
 

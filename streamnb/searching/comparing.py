@@ -323,7 +323,7 @@ class _Domains:
 
 def _scanned(
     families: tuple[Family, ...], scan: ClassScan, idf: bool, transform: Any, rows: Source, options: RunOptions
-) -> Reading[tuple[dict[str, ClassStats], dict[str, list[ClassStats]], Report]]:
+) -> Reading[tuple[dict[str, ClassStats], dict[str, dict[int, ClassStats]], Report]]:
     """Scan the rows for each map of columns that families try, after steps are learned."""
     tried = [family.map_names or (NONE,) for family in families]
     names = dict.fromkeys(name for maps_of_family in tried for name in maps_of_family)

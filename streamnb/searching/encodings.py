@@ -22,7 +22,7 @@ from streamnb.passes.run import run_reads
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.rows.preparing import LearnedStep, RowOptions
-from streamnb.rows.source import Source
+from streamnb.rows.source import OutsideFolds, Source
 from streamnb.rows.table_opening import ANY, COMPLETE, is_table
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.searching.judging import Judging
@@ -77,6 +77,18 @@ class Encoded:
     def outside(self, fold: int) -> Source:
         """All rows, encoded by what was learned from the rows outside a fold."""
         return self.rows
+
+    def n_times(self, n_folds: int) -> int:
+        """How often rows are read for models of all folds, which share reads but where Dask holds the rows."""
+        return n_folds if self.nested and self.rows.lazy else 1
+
+    def side_by_side(self, folds: Sequence[int]) -> list[tuple[Sequence[int], Source]]:
+        """The rows encoded outside each of these folds: the folds that share a source, and the source."""
+        if not self.nested:
+            return [(folds, self.whole)]
+        if self.rows.lazy:
+            return [([fold], self.outside(fold)) for fold in folds]
+        return [(folds, OutsideFolds({fold: self.outside(fold) for fold in folds}))]
 
     def family_of(self, family: Family, fold: int | None) -> Family:
         """The family for the columns of `outside(fold)`, or of `whole` for None."""

@@ -1,10 +1,10 @@
 """Cross-validation: in one read, rows are judged by the models that have not seen them, at all points of all grids."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -157,7 +157,7 @@ def summing(scan: ClassScan, families: Sequence[Family], idf: bool) -> ClassScan
 
 def with_maps(
     stats: Mapping[str, ClassStats],
-    rests: Mapping[str, Sequence[ClassStats]],
+    rests: Mapping[str, Mapping[int, ClassStats]],
     family: Family,
     penalty: Penalty | None,
     options: dict[str, Any],
@@ -173,7 +173,7 @@ def with_maps(
         own, *outside = (
             one.with_map(name) if one.map_names else one for one in (family, *(families or [family] * len(rests[name])))
         )
-        by_split = dict(enumerate(zip(outside, rests[name], strict=True))) if rests[name] else None
+        by_split = dict(enumerate(zip(outside, rests[name].values(), strict=True))) if rests[name] else None
         found.append(replace(Candidate.of(stats[name], own, penalty, options, n_threads), by_split=by_split))
     return found
 
@@ -274,11 +274,14 @@ class GridOfFold:
     judge : FoldJudge
     at_once : int
         Margins that are computed at once.
+    columns_outside : int or None
+        The fold outside which the columns of the rows were learned, if each fold has its own.
     """
 
     models: GridModels | CovarianceModels
     judge: FoldJudge
     at_once: int = CACHED_MARGINS
+    columns_outside: int | None = None
 
     @property
     def fused(self) -> "type[ScoringTask]":
@@ -333,7 +336,8 @@ class ScoringTask(PassTask):
         """The numbers of passes whose models prepare rows in the same way, by the rows that they judge."""
         groups: dict[Any, dict[RowsJudged, list[int]]] = {}
         for number, each in enumerate(self.passes):
-            group = groups.setdefault(rows_of(each.statistic.models.shell), {})
+            alike = each.statistic.columns_outside, rows_of(each.statistic.models.shell)
+            group = groups.setdefault(alike, {})
             group.setdefault((each.inside, each.without), []).append(number)
         return list(groups.values())
 
@@ -354,13 +358,15 @@ class ScoringTask(PassTask):
     def add(self, partial: TotalsOfRead, block: Block) -> None:
         """Judge one block of rows."""
         missing = self.passes[0].statistic.models.shell.options.learned is not None
-        chunk, survey = checked(block, missing)
+        of_columns = cache(lambda fold: checked(block.outside(fold), missing))
         splits = self.folding.splits(block.first_row, block.n_rows, block.split)
         labels = self.judge.labels(block.y, block.first_row)
         partial.rows[:] += counts_of(labels, splits, partial.rows.shape)
         known: dict[RowsJudged, JudgedRows] = {}
         for alike in self.alike:
             several = len(alike) > 1
+            (first, *_), *_ = alike.values()
+            chunk, survey = of_columns(self.passes[first].statistic.columns_outside)
             if several:
                 ready, screened = self._prepared(alike, chunk, survey)
             for which, numbers in alike.items():
@@ -456,7 +462,7 @@ def judged_together(
     grids = _solved(candidates, splits, most_bytes, scorer, run_options.threads)
     groups = grid_models.groups_of(grids)
     joined = [grid_models.of_group([grids[number] for number in group]) for group in groups]
-    passes = _passes(joined, splits, stats, scorer, train, costly)
+    passes = _passes(joined, splits, stats, scorer, train, costly, rows.by_fold)
     if sampled:
         learned = passes[0].statistic.models.shell.options.learned is not None
         passes.append(Pass(SampleTask(stats.classes, stats.folding, sampled, missing=learned)))
@@ -495,6 +501,7 @@ def _passes(
     scorer: Scorer,
     train: bool,
     costly: int,
+    by_fold: Container[int],
 ) -> list[Pass]:
     """The passes that judge models on the rows of their folds and, with `train`, on the others."""
     probabilities = all(models[0].shell.scheme.has_probabilities for models in grids)
@@ -506,7 +513,8 @@ def _passes(
     passes = []
     for models in grids:
         for split, each in zip(splits, models, strict=True):
-            grid = GridOfFold(each, judge, costly if each.by_columns else at_once)
+            own = split if split in by_fold else None
+            grid = GridOfFold(each, judge, costly if each.by_columns else at_once, own)
             passes.append(Pass(grid, inside=split))
     check_scorer(scorer, passes[0].statistic.evaluation().of_point(0))
     if train:

@@ -46,7 +46,7 @@ def scan_maps(
     steps: StepsOfFolds,
     rows: Source,
     options: RunOptions,
-) -> Reading[tuple[dict[str, ClassStats], dict[str, list[ClassStats]], Report]]:
+) -> Reading[tuple[dict[str, ClassStats], dict[str, dict[int, ClassStats]], Report]]:
     """Statistics of each map of columns, all after the learned step, from one read; see `scan_folds`.
 
     `scan_of` returns the scan of a map, over all rows (None) or outside the fold of a split, with these row options.
@@ -56,13 +56,13 @@ def scan_maps(
         scans[name] = scan_of(name, None, {"columns": own.whole, "learned": steps.whole})
         by_fold: list[dict[str, Any]] = [{"columns": columns} for columns in own.outside]
         by_fold = by_fold or [{"columns": own.whole, "learned": step} for step in steps.outside]
-        outside[name] = [scan_of(name, split, of_fold) for split, of_fold in enumerate(by_fold)]
+        outside[name] = {split: scan_of(name, split, of_fold) for split, of_fold in enumerate(by_fold)}
     return (yield from scan_folds(scans, outside, rows, options))
 
 
 def scan_folds(
-    scans: Mapping[str, ClassScan], outside: Mapping[str, Sequence[ClassScan]], rows: Source, options: RunOptions
-) -> Reading[tuple[dict[str, ClassStats], dict[str, list[ClassStats]], Report]]:
+    scans: Mapping[str, ClassScan], outside: Mapping[str, Mapping[int, ClassScan]], rows: Source, options: RunOptions
+) -> Reading[tuple[dict[str, ClassStats], dict[str, dict[int, ClassStats]], Report]]:
     """Statistics of all rows, by the names of scans with the same folds, from one read.
 
     `outside` has a scan of the rows outside the fold of each split, if preparation is learned by fold: their statistics
@@ -73,7 +73,7 @@ def scan_folds(
     for name, scan in scans.items():
         by_fold = outside[name]
         passes.append(Pass(replace(scan, folding=None) if by_fold else scan))
-        passes += [Pass(replace(one, folding=None), without=split) for split, one in enumerate(by_fold)]
+        passes += [Pass(replace(one, folding=None), without=split) for split, one in by_fold.items()]
     nested = [name for name in scans if outside[name]]
     if nested:  # the numbers of rows of folds, whose sums are not needed
         passes.append(Pass(replace(scans[nested[-1]], moments=(), labels=False, together=())))
@@ -82,7 +82,7 @@ def scan_folds(
     stats_of_all, rests = {}, {}
     for name, scan in scans.items():
         stats = replace(next(each), options=replace(scan.options, learned=None))
-        rests[name] = [next(each) for _ in outside[name]]
+        rests[name] = {split: next(each) for split in outside[name]}
         if rests[name]:
             folds = tuple(replace(part.select(slice(0), ()), options=stats.options) for part in found[-1].folds)
             stats = replace(stats, folds=folds, folding=scan.folding)
@@ -99,8 +99,8 @@ class ScannedRows:
     learner : Learner
     stats : ClassStats
         Of all rows, with folds.
-    rests : list of ClassStats
-        Of the rows outside each fold, if preparation is learned by fold.
+    rests : dict of int to ClassStats
+        Of the rows outside folds, if preparation is learned by fold.
     given : Source
         The rows as they were given.
     rows, shared : TrainingRows
@@ -114,7 +114,7 @@ class ScannedRows:
 
     learner: Learner
     stats: ClassStats
-    rests: Sequence[ClassStats]
+    rests: Mapping[int, ClassStats]
     given: Source
     rows: TrainingRows
     shared: TrainingRows
@@ -126,7 +126,7 @@ class ScannedRows:
     @property
     def nbytes(self) -> int:
         """Memory of all statistics."""
-        return sum(stats.nbytes for stats in (self.stats, *self.rests))
+        return sum(stats.nbytes for stats in (self.stats, *self.rests.values()))
 
     @property
     def whole(self) -> ClassStats:
@@ -176,18 +176,19 @@ def scan_to_train(
     again = learner.method.narrows and is_dense_store(rows)  # those that follow the scan need not be of the store
     rows = options.kept(rows, costly=True if again else None)
     given, steps = (given, steps) if steps.outside else (rows, StepsOfFolds())
-    outside, before = [replace(row_options, learned=one) for one in steps.outside], Report()
+    outside = dict.fromkeys(rows.by_fold, row_options)
+    for split, own in enumerate(steps.outside):
+        outside[split] = replace(row_options, learned=own)
+    before = Report()
     if learner.idf_first:
         plain = ClassScan(("nonzero",), replace(row_options, normalize=None), memory_limit=options.memory_limit)
         stats, rests, before = yield from _scan_rows(
             plain, outside, steps.whole, given, folding, options.of_pass("idf")
         )
-        n_splits = 0 if folding is None else folding.n_splits
-        every = [stats, *(rests or [without_split(stats, split) for split in range(n_splits)])]
-        scales = [FeatureScale(inverse_frequency(learner.weighted(each))) for each in every]
-        by_fold = outside or [row_options] * n_splits
-        pairs = zip([row_options, *by_fold], scales, strict=True)
-        row_options, *outside = [replace(one, scale=scale) for one, scale in pairs]
+        outside = outside or dict.fromkeys(range(0 if folding is None else folding.n_splits), row_options)
+        for split, how in outside.items():
+            outside[split] = _scaled(how, learner, rests[split] if rests else without_split(stats, split))
+        row_options = _scaled(row_options, learner, stats)
     scan = learner.scan(row_options, options.memory_limit)
     stats, rests, report = yield from _scan_rows(scan, outside, steps.whole, given, folding, options.of_pass("scan"))
     training = TrainingRows.of(stats, rows, options, step, learner.method.narrows)
@@ -197,16 +198,23 @@ def scan_to_train(
     return ScannedRows(learner, stats, rests, given, training, shared, options, before + report, report)
 
 
+def _scaled(options: RowOptions, learner: Learner, stats: ClassStats) -> RowOptions:
+    """The options with idf, learned from these statistics."""
+    return replace(options, scale=FeatureScale(inverse_frequency(learner.weighted(stats))))
+
+
 def _scan_rows(
     scan: ClassScan,
-    outside: Sequence[RowOptions],
+    outside: Mapping[int, RowOptions],
     step: LearnedStep | None,
     rows: Source,
     folding: Folding | None,
     options: RunOptions,
-) -> Reading[tuple[ClassStats, list[ClassStats], Report]]:
+) -> Reading[tuple[ClassStats, dict[int, ClassStats], Report]]:
     """The statistics of all rows after a step, and of the rows outside each fold, if prepared by fold."""
     of_all = replace(scan, folding=folding, options=replace(scan.options, learned=step))
-    by_fold = [replace(of_all, options=replace(one, normalize=scan.options.normalize)) for one in outside]
+    by_fold = {}
+    for split, one in outside.items():
+        by_fold[split] = replace(of_all, options=replace(one, normalize=scan.options.normalize))
     stats, rests, report = yield from scan_folds({"all": of_all}, {"all": by_fold}, rows, options)
     return stats["all"], rests["all"], report

@@ -247,12 +247,15 @@ class SharedRead(PassTask):
         return found
 
     @cached_property
+    def apart(self) -> list[tuple[ReadTask, list[Any]]]:
+        """A read of each fold, which defines how its rows are prepared."""
+        return [(reads[0] if reads else judged[0].task, [fold]) for fold, (reads, judged) in self.by_fold.items()]
+
+    @cached_property
     def templates(self) -> list[tuple[ReadTask, list[Any]]]:
         """Reads that define how rows are prepared, each with the folds that it serves."""
-        tasks = {fold: reads[0] if reads else judged[0].task for fold, (reads, judged) in self.by_fold.items()}
-        if prepared_alike(list(tasks.values())):
-            return [(next(iter(tasks.values())), list(tasks))]
-        return [(task, [fold]) for fold, task in tasks.items()]
+        tasks = [task for task, _ in self.apart]
+        return [(tasks[0], list(self.by_fold))] if prepared_alike(tasks) else self.apart
 
     def partial(self) -> TotalsOfRead:
         """For each fold, the sums of its reads, then an evaluation of the weights to judge, if there are any."""
@@ -270,8 +273,9 @@ class SharedRead(PassTask):
         splits = self.folding.splits(block.first_row, block.n_rows, block.split)
         partial.rows[:] += np.bincount(splits.reshape(-1), minlength=self.folding.n_splits)
         parts = dict(zip(self.by_fold, partial.parts, strict=True))
-        for template, folds in self.templates:
-            for rows in template.batches(block, shared=len(self.passes) > 2):
+        for template, folds in self.apart if block.by_fold else self.templates:
+            shared = len(self.passes) * len(folds) > 2 * len(self.by_fold)
+            for rows in template.batches(block.outside(folds[0]), shared):
                 for fold in folds:
                     own = np.flatnonzero(splits[fold // self.folding.n_folds, rows.where] == fold)
                     self._add_batch(parts[fold], rows, fold, own)

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
-from streamnb.rows.source import FoldRows, NarrowSource, in_tiles
+from streamnb.rows.source import FoldRows, NarrowSource, OutsideFolds, in_tiles
 from streamnb.rows.splits import Folding
 from tests.support.read_rows import matrix_of
 
@@ -31,6 +31,16 @@ def test_dask_cuts_its_blocks_anew():
     unknown = da.from_array(T, chunks=(11, 4))
     with pytest.raises(ValueError, match="compute_chunk_sizes"):
         in_tiles(opened(unknown[unknown[:, 0] >= 0.0], L), 8)
+
+
+@pytest.mark.parametrize("tile", [1, 12])
+def test_rows_outside_folds_are_read_side_by_side(tile):
+    rows = OutsideFolds({3: in_tiles(opened(T, L), 7), 4: in_tiles(opened(T[:, :2], L), 9)})
+    blocks = list(in_tiles(rows, tile).blocks(2, 49))
+    for fold, values in ((3, T), (4, T[:, :2])):
+        np.testing.assert_array_equal(np.vstack([block.outside(fold).X for block in blocks]), values[2:49])
+    assert all(block.outside(4).first_row == block.first_row for block in blocks)
+    assert tile == 1 or {block.first_row % tile for block in blocks[1:]} == {0}
 
 
 def test_zeros_that_are_stored_and_other_columns_in_a_later_read():

@@ -55,7 +55,16 @@ from streamnb.rows.keeping import Keeping, KeptPart, KeptSource
 from streamnb.rows.labels import open_columns
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
-from streamnb.rows.source import FoldRows, NarrowSource, PreparedSource, RawSource, Source, TiledSource, WrappedSource
+from streamnb.rows.source import (
+    FoldRows,
+    NarrowSource,
+    OutsideFolds,
+    PreparedSource,
+    RawSource,
+    Source,
+    TiledSource,
+    WrappedSource,
+)
 from streamnb.rows.splits import Folding, as_folding
 from streamnb.rows.tables import NumberSource, TableSource
 from streamnb.rows.texts import TextSource
@@ -413,6 +422,9 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
         stored=(lambda folder: NarrowSource(csr_group(folder), RowOptions("binary"), np.arange(5), 5), PRESENT),
     ),
     FoldRows: every(outside_a_fold(COUNTS, Y, WEIGHT)),
+    OutsideFolds: every(
+        (lambda _: OutsideFolds({0: opened(COUNTS, Y, WEIGHT), 2: TiledSource(opened(ONES["X"], Y), 16)}), LABELLED)
+    ),
     SiteRows: every((site_rows(COUNTS, Y, WEIGHT), LABELLED)),
     TiledSource: every(
         (lambda _: TiledSource(opened(COUNTS, Y, WEIGHT), 16), LABELLED),
