@@ -21,7 +21,7 @@ from streamnb.fits.passes import Pass
 from streamnb.models.calibrating import AUTO
 from streamnb.passes.contract import Reading, ReadRequest, Report, RunOptions
 from streamnb.problem.schemes import Scheme
-from streamnb.selection.cross_validation import FoldJudge, check_sheet
+from streamnb.selection.fold_judge import FoldJudge, check_sheet
 from streamnb.selection.folded_scan import ScannedRows
 from streamnb.selection.out_of_fold import (
     ENOUGH_ROWS,

@@ -57,11 +57,11 @@ def test_what_is_kept_of_many_labels_stays_within_the_memory_limit():
 
 @pytest.mark.slow
 def test_where_scores_do_not_fit_histograms_come_close(monkeypatch):
-    from streamnb.selection import cross_validation
+    from streamnb.selection import fold_judge
 
     models = {}
-    for kept in (cross_validation.KEPT_SCORES, 1 << 20):  # room for all 6000 rows of a fold, and for 4369
-        monkeypatch.setattr(cross_validation, "KEPT_SCORES", kept)
+    for kept in (fold_judge.KEPT_SCORES, 1 << 20):  # room for all 6000 rows of a fold, and for 4369
+        monkeypatch.setattr(fold_judge, "KEPT_SCORES", kept)
         rows, labels = np.tile(X, (30, 1)), np.tile(y, 30)
         models[kept] = snb.LinearNBCV("poisson", snb.L1(n_taus=8), folds=3).fit(rows, labels).cv_results_
     exact, near = models.values()
@@ -74,9 +74,9 @@ def test_where_scores_do_not_fit_histograms_come_close(monkeypatch):
 
 
 def test_bounds_on_the_errors_of_scores_are_saved_with_them(monkeypatch, tmp_path):
-    from streamnb.selection import cross_validation
+    from streamnb.selection import fold_judge
 
-    monkeypatch.setattr(cross_validation, "KEPT_SCORES", 1 << 12)
+    monkeypatch.setattr(fold_judge, "KEPT_SCORES", 1 << 12)
     model = snb.LinearNBCV("poisson", folds=2).fit(X, y)
     model.save(tmp_path / "model.snb")
     bounds = [each.cv_results_["mean_test_score_error"] for each in (model, snb.load(tmp_path / "model.snb"))]

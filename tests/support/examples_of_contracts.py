@@ -72,7 +72,8 @@ from streamnb.scanning.class_scan import ClassScan
 from streamnb.scanning.user_tasks import _UserTask
 from streamnb.searching.bayes import TriedScan
 from streamnb.selection.covariance_models import CovarianceModels
-from streamnb.selection.cross_validation import FoldJudge, GridOfFold, ScoringTask
+from streamnb.selection.cross_validation import GridOfFold, ScoringTask
+from streamnb.selection.fold_judge import FoldJudge
 from streamnb.selection.fold_models import HeldOut
 from streamnb.selection.folded_scan import without_split
 from streamnb.selection.grid_models import GridModels

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.rows.splits import Folding
-from streamnb.selection.cross_validation import FoldJudge, counts_of
+from streamnb.selection.fold_judge import FoldJudge, counts_of
 from streamnb.selection.folded_scan import check_same_folds
 
 rng = np.random.default_rng(3)
