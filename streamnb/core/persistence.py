@@ -345,7 +345,7 @@ def registered_class(name: str) -> Any:
     if name not in _registry:
         import_module(_LIGHT if name in _OF_LIGHT else _ALL)
     if name not in _registry:
-        raise DataError(f"{name!r} is not a part of streamnb that can be loaded")
+        raise DataError(f"{name!r} is not a part of streamnb that can be loaded; if it is your own, import its module")
     return _registry[name]
 
 

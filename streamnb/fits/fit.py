@@ -62,6 +62,8 @@ def reads_of(
             totals, more = yield passes
             totals, report = (totals, more), report + more
             continue
+        if not isinstance(passes, Sequence) or not all(isinstance(each, Pass) for each in passes):
+            raise TypeError(f"a fit yielded {passes!r:.100}; it should yield lists of snb.Pass, one list for each read")
         totals = []
         if not passes:
             continue

@@ -69,10 +69,10 @@ class Statistic(Mergeable):
     """What rows are added to; a dataclass whose fields say how two of them become one.
 
     A field that merges names the function in its type, such as ``total: Annotated[np.ndarray, np.add]``: any function
-    of two values whose result does not depend on their order and grouping. A field may hold another statistic, which
-    merges by ``operator.add``. Other fields are parameters. An object with the values that merged fields begin with is
-    a request: rows are added to copies of it, which are merged. A subclass defines `add`, and nothing else has to be
-    written to run it in threads, on a cluster, by fold or with a checkpoint.
+    of two values whose result does not depend on their order and grouping. A field may hold another statistic, such as
+    ``mean: Annotated[Mean, operator.add]``. Other fields are parameters, which `add` does not change. An object with
+    the values that merged fields begin with is a request: rows are added to copies of it, which are merged. A subclass
+    defines `add`, and nothing else has to be written to run it in threads, on a cluster, by fold or with a checkpoint.
 
     Attributes
     ----------
@@ -109,7 +109,14 @@ class Statistic(Mergeable):
 
     def add_block(self, block: Block) -> None:
         """Check a block of rows as a source gives it, and add it."""
+        parameters = {name: value for name, value in vars(self).items() if name not in merges_of(type(self))}
         self.add(as_matrix(block))
+        for name, value in parameters.items():
+            if getattr(self, name) is not value:
+                raise TypeError(
+                    f"{type(self).__name__}.add changes {name}, which does not merge, so that what other threads and "
+                    f"workers add to it would be lost; say how it merges, such as {name}: Annotated[.., np.add]"
+                )
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
         """How rows of this shape should come, as of `PassTask`: the place to refuse them."""

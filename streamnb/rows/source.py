@@ -52,6 +52,7 @@ class Source:
     beside: Mapping[str, Any] = MappingProxyType({})  # columns by name that were taken out of X, such as groups
     own_groups: str | None = None  # the name of groups that come with the rows, for folds
     own_folding: Any = None  # the folding of rows that come with their fold numbers
+    declared_folding: Any = None  # the folding of the rows of each site, if their schema names one
     sites: Any = None  # answers passes over rows that stay at several sites; see sharing.rounds
     encoding: Any = None  # the encoding of raw rows, which fitted models keep
     opened_by_user = False  # True if users open the rows themselves, with labels and weights

@@ -124,11 +124,11 @@ def drive(
         As in `scan`.
     sample_weight : (n_rows,), optional
     folds, groups, seed
-        As in `scan`, for passes that name folds.
+        As in `scan`, for passes that name folds; by default those of the schema, for rows at several sites.
     progress, n_threads, memory_limit, client
         As in `scan`.
     checkpoint : path, optional
-        A folder with a file for each read, from which an interrupted fit resumes.
+        A folder with a file for each read, from which an interrupted fit resumes; not for Dask arrays.
 
     Returns
     -------
@@ -175,9 +175,12 @@ def drive(
         )
     rows = opened(X, y, sample_weight, labelled=False, beside=(groups, folds))
     split, rows = with_folds(ClassScan((), RowOptions()), rows, folds, groups, 1, seed)
+    folding = split.folding or rows.declared_folding
+    if rows.declared_folding not in (None, folding):
+        raise ValueError(f"folds={folds!r} are {folding}, and the schema has {rows.declared_folding}; leave folds= out")
     folder = checkpoint_folder(checkpoint)
     options = RunOptions(progress, n_threads, memory_limit, client, folder)
-    return run_reads(reads_of(fit, rows, options, split.folding))[0]
+    return run_reads(reads_of(fit, rows, options, folding))[0]
 
 
 @dataclass(frozen=True)

@@ -48,13 +48,22 @@ class SiteRows(WrappedSource):
     folding : Folding, optional
         Of sites, where each is a fold; `number` is that of this one.
     number : int
+    declared : Folding, optional
+        Of the rows of each site, as the schema says.
     """
 
     needs_values = True
 
-    def __init__(self, rows: Source, classes: np.ndarray, folding: Folding | None = None, number: int = 0):
+    def __init__(
+        self,
+        rows: Source,
+        classes: np.ndarray,
+        folding: Folding | None = None,
+        number: int = 0,
+        declared: Folding | None = None,
+    ):
         super().__init__(rows)
-        self._classes, self._number, self.own_folding = classes, number, folding
+        self._classes, self._number, self.own_folding, self.declared_folding = classes, number, folding, declared
         self.n_rows = self.n_values = None
         self.nbytes, self.in_memory, self.stored, self.files = 0, False, (), ()
         self.feature_names, self.names_last, self.encoding = rows.feature_names, rows.names_last, rows.encoding

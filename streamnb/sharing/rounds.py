@@ -357,7 +357,10 @@ def begun(schema: Any, estimators: Sequence[Any], scanned: ClassStats | None = N
         raise TypeError("fit takes one estimator or more, such as snb.LinearNB(), and got none")
     for one in estimators:
         if not persistence.registered(one) or not hasattr(one, "get_params"):
-            raise TypeError(f"fit takes estimators of streamnb, not fitted, and got {one!r:.100}")
+            raise TypeError(
+                f"fit takes estimators of streamnb, not fitted, and got {one!r:.100}; a class of your own needs "
+                "get_params, and @register of streamnb.core.persistence"
+            )
         if one.get_params().get("calibration") is not None:
             raise ValueError(
                 f"calibration={one.calibration!r} keeps a sample of the rows, which would leave their sites; calibrate "

@@ -159,12 +159,13 @@ class Schema(persistence.Saved):
         rows = opened_for(self.encoding, X, y, weight, names=self.names)
         self._check(rows)
         number = self.sites.index(site) if self.sites and site else 0
-        return SiteRows(rows, self.classes, folding_of_sites(self.sites), number)
+        return SiteRows(rows, self.classes, folding_of_sites(self.sites), number, self.folding)
 
     def rows_elsewhere(self) -> Source:
         """A placeholder for the rows of all sites, which has their columns."""
         names = getattr(self.encoding, "column_names", self.names)
-        return SiteRows(no_rows(self.n_columns, names, self.encoding), self.classes, folding_of_sites(self.sites))
+        rows = no_rows(self.n_columns, names, self.encoding)
+        return SiteRows(rows, self.classes, folding_of_sites(self.sites), declared=self.folding)
 
     def _check(self, rows: Source) -> None:
         if rows.lazy:

@@ -53,22 +53,25 @@ def test_best_classes_are_those_of_the_scores():
     found, columns, of_draw = drawn(counts, 0, 0, 5, 8)
     weights = rng.integers(-9, 9, (2, 6, draws.WIDTH)).astype(np.float32)
     start = rng.integers(-3, 0, n_classes).astype(np.float32)
-    best, classes = np.full(8, -np.inf, np.float32), np.zeros(8, np.int64)
-    for number, tile in enumerate(weights):
-        sums = np.empty((8, draws.WIDTH), np.float32)
-        draws.best_of_draws(tile, number, start, columns, of_draw, sums, best, classes)
     scores = start + found @ np.concatenate(list(weights), axis=1)[::2, :n_classes]
-    assert classes.tolist() == scores.argmax(axis=1).tolist() and best.tolist() == scores.max(axis=1).tolist()
+    is_best, decided = scores == scores.max(axis=1, keepdims=True), scores[0].argmax()
+    best, agreeing = np.full(8, -np.inf, np.float32), np.zeros((8, 2), np.int64)
+    for number, tile in enumerate(weights):
+        sums, groups = np.empty((8, draws.WIDTH), np.float32), np.arange(n_classes)[None]
+        draws.best_of_draws(tile, number, start, columns, of_draw, sums, groups, decided, best, agreeing)
+    assert (
+        best.tolist() == scores.max(axis=1).tolist() and agreeing.sum(axis=1).tolist() == is_best.sum(axis=1).tolist()
+    )
+    assert agreeing[:, 1].tolist() == is_best[:, decided].tolist()
 
 
 def test_a_tile_is_left_out_only_where_no_class_is_the_best():
     rng = np.random.default_rng(1)
-    _, columns, of_draw = drawn(np.array([2.0, 1.0, 4.0]), 0, 0, 5, 8)
+    found, columns, of_draw = drawn(np.array([2.0, 1.0, 4.0]), 0, 0, 5, 8)
     weights = (rng.normal(size=(3, 6, draws.WIDTH)) - 0.3 * np.arange(3)[:, None, None]).astype(np.float32)
     start, sums = np.zeros(3 * draws.WIDTH, np.float32), np.empty((8, draws.WIDTH), np.float32)
-    best, classes = np.full(8, -np.inf, np.float32), np.zeros(8, np.int64)
-    for number, tile in enumerate(weights):
-        draws.best_of_draws(tile, number, start, columns, of_draw, sums, best, classes)
+    scores = found.astype(np.float32) @ np.concatenate(list(weights), axis=1)[::2]
+    best, classes = scores.max(axis=1) - np.float32(1e-5), scores.argmax(axis=1)
     bounds, hopeful = np.zeros((6, draws.WIDTH), np.float32), np.zeros(3, np.bool_)
     bounds[:, :3] = weights.max(axis=2).T
     draws.find_hopeful(bounds, 0, start[:3], columns, of_draw, sums, best, hopeful)

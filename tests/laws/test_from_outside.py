@@ -181,6 +181,11 @@ def logistic(l2=1.0, n_reads=400, step=0.004):
     return w
 
 
+def loss_of_fold(fold):
+    (loss,) = yield [snb.Pass(LogLoss(np.zeros(7)), inside=fold)]
+    return loss
+
+
 def test_a_model_of_several_passes():
     from sklearn.linear_model import LogisticRegression
 
@@ -293,7 +298,8 @@ def test_a_fit_is_answered_by_sites_in_files(tmp_path):
     x, y = rows(120)
     y = (y > 0).astype(int)
     sites = {"north": slice(50), "south": slice(50, 120)}
-    step = sum(snb.schema(x[some], y[some], classes=[0, 1]) for some in sites.values()).fit(Logistic())
+    schema = sum(snb.schema(x[some], y[some], classes=[0, 1], folds=4, seed=1) for some in sites.values())
+    step = schema.fit(Logistic())
     for _ in range(3):
         step.save(tmp_path / "round.snb")
         asked = snb.load(tmp_path / "round.snb")
@@ -301,10 +307,23 @@ def test_a_fit_is_answered_by_sites_in_files(tmp_path):
             asked.read(x[some], y[some], site=name).save(tmp_path / name)
         step = asked.step(*(snb.load(tmp_path / name) for name in sites))
     np.testing.assert_allclose(step.w_, snb.drive(logistic(0.1, n_reads=3), x, y), rtol=1e-12)
+    fourth = snb.drive(loss_of_fold(3), schema.rows(x, y))
+    assert fourth.n_rows == (snb.fold_numbers(120, 4, seed=1) == 3).sum()  # of the folds that the schema names
+    with pytest.raises(ValueError, match=r"folds=4 are .*seed=0.*, and the schema has .*seed=1.*; leave folds= out"):
+        snb.drive(loss_of_fold(3), schema.rows(x, y), folds=4)
 
 
 def fit_of_nothing():
     yield [snb.Pass(Gradient)]
+
+
+@dataclass
+class Forgetful(snb.Statistic):
+    n_rows: int = 0  # nothing says how it merges
+    n_blocks: Annotated[int, np.add] = 0
+
+    def add(self, rows):
+        self.n_rows += rows.n_rows
 
 
 @pytest.mark.parametrize(
@@ -312,6 +331,11 @@ def fit_of_nothing():
     [
         (lambda: snb.drive(logistic, X), "fit is of type function; it should be a generator"),
         (lambda: snb.drive(fit_of_nothing(), X), "a pass is of .*Gradient.* an object and not a class"),
+        (
+            lambda: snb.drive((each for each in [Gradient(X[0])]), X),
+            "should yield lists of snb.Pass",
+        ),
+        (lambda: snb.accumulate(X, task=Forgetful()), "Forgetful.add changes n_rows, which does not merge"),
         (lambda: snb.drive(snb.of_fold(logistic(), 0), X, Y), "passes name folds, and the rows have none; give folds="),
         (lambda: snb.drive(snb.of_fold(logistic(), 3), X, Y, folds=3), "a pass names fold 3, and there are 3"),
         (lambda: snb.drive(snb.of_fold(snb.of_fold(logistic(), 0), 1), X, Y, folds=3), "the pass is of fold 0 already"),
