@@ -109,7 +109,7 @@ class Statistic(Mergeable):
 
     def add_block(self, block: Block) -> None:
         """Check a block of rows as a source gives it, and add it."""
-        parameters = {name: value for name, value in vars(self).items() if name not in merges_of(type(self))}
+        parameters = {name: value for name, value in vars(self).items() if name not in self._merges()}
         self.add(as_matrix(block))
         for name, value in parameters.items():
             if getattr(self, name) is not value:
