@@ -19,7 +19,7 @@ BASE ?= main
 BENCHMARKS ?= .
 PYTHONS ?= python3.11 python3.12 python3.13
 
-.PHONY: help venv demo test sklearn test-quick test-interpreted test-slow test-rest test-checked test-benchmarks lint prose docs release-check house bench bench-compare fuzz peers clean
+.PHONY: help venv demo test sklearn test-quick test-interpreted test-slow test-rest test-checked test-benchmarks lint prose docs release-check house bench bench-compare fuzz peers findings clean
 
 help:
 	@echo "make demo    one scan of a million lines of source to a classifier with its regularisation path"
@@ -36,6 +36,7 @@ help:
 	@echo "make bench-compare BASE=main  the benchmarks of two commits, in a table of what has changed; BENCHMARKS=Solve for a part"
 	@echo "make fuzz    input made to break things, led by the lines it reaches; SECONDS=20 for each of four harnesses"
 	@echo "make peers   streamnb beside other tools, into benchmarks/RESULTS.md; quickly with PEERS=--quick"
+	@echo "make findings  whether other libraries still surprise as findings/ says; needs the network"
 	@echo "make clean   remove virtual environments, caches and build output"
 	@echo "PYTHON=python3.13 picks another interpreter"
 
@@ -124,6 +125,12 @@ fuzz: $(VENV)/.installed-fuzz
 peers: $(BENCH)
 	-for tool in flox dask-ml river vowpalwabbit pyspark; do $(RUN) pip install --quiet $$tool; done
 	$(RUN) benchmarks.peers $(PEERS)
+
+# Each makes an environment of its own in a temporary folder.
+findings:
+	@changed=; for finding in findings/*.sh; do \
+		echo "== $$finding"; bash "$$finding" || changed="$$changed $$finding"; \
+	done; [ -z "$$changed" ] || { echo "no longer so, or not to be installed:$$changed"; exit 1; }
 
 clean:
 	rm -rf .venv .venv-* .asv .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist docs/api *.egg-info
