@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -116,13 +117,13 @@ class Format:
         return csv.read_csv(BufferReader(piece), read_options=read, parse_options=parse, convert_options=options)
 
     def _json(self, piece: bytes, names: Any, types: dict[str, Any]) -> Any:
-        from pyarrow import BufferReader, json, schema
-
-        known = None if names is None and not types else schema(list(types.items()))
-        others = "infer" if names is None else "ignore"
-        parse = json.ParseOptions(explicit_schema=known, unexpected_field_behavior=others)
-        read = json.ReadOptions(use_threads=False, block_size=len(piece) + 1)
-        return json.read_json(BufferReader(piece), read_options=read, parse_options=parse)
+        """Read numbers as floats, but categories as integers where all are whole: floats would round identifiers."""
+        pa, kinds = arrow(), self.fields.kinds or {}
+        numbers = [name for name, dtype in types.items() if kinds.get(name, NUMBER) is None and dtype == pa.float64()]
+        for whole in (pa.int64(), pa.uint64()) if numbers else ():
+            with suppress(pa.ArrowInvalid):
+                return _read_json(piece, names, {**types, **dict.fromkeys(numbers, whole)})
+        return _read_json(piece, names, types)
 
     def _why(self, piece: bytes, types: dict[str, Any], first_row: int) -> str | None:
         """A description of the first wrong row, if a value has another type or the row is not JSON."""
@@ -176,6 +177,16 @@ class Format:
                 yield f"not JSON ({error}): {_shown(line)}"
                 return
             yield record if isinstance(record, dict) else f"not a JSON object: {_shown(line)}"
+
+
+def _read_json(piece: bytes, names: Any, types: dict[str, Any]) -> Any:
+    from pyarrow import BufferReader, json, schema
+
+    known = None if names is None and not types else schema(list(types.items()))
+    others = "infer" if names is None else "ignore"
+    parse = json.ParseOptions(explicit_schema=known, unexpected_field_behavior=others)
+    read = json.ReadOptions(use_threads=False, block_size=len(piece) + 1)
+    return json.read_json(BufferReader(piece), read_options=read, parse_options=parse)
 
 
 def _fits(value: Any, dtype: Any, kind: str) -> bool:

@@ -242,11 +242,10 @@ FLAGS = CODES % 2 == 1
 
 def containers(folder):
     """Tables whose columns `code` and `flag` are stored in many ways."""
-    base = {"y": [0, 1, 1, 0] * 10}
     codes = [CODES, CODES.astype("f8"), CODES.astype(str), [Decimal(f"{code}.00") for code in CODES.tolist()]]
     flags = [FLAGS, FLAGS.astype(int), FLAGS.astype(str), FLAGS.astype("f4")]
     for k, (code, flag) in enumerate(zip(codes, flags, strict=True)):
-        frame = pd.DataFrame({"code": code, "flag": flag, **base})
+        frame = pd.DataFrame({"code": code, "flag": flag, "y": [0, 1, 1, 0] * 10})
         frame.to_csv(folder / f"{k}.csv", index=False)
         if k < 3:
             frame.to_json(folder / f"{k}.jsonl", orient="records", lines=True)
@@ -267,6 +266,9 @@ def test_a_category_is_the_same_however_it_is_written(options, tmp_path):
     assert all(np.array_equal(counters.transform(Z), expected) for Z in tables)
     texts = pd.DataFrame({"code": ["7", "007", "1.10", "1.1"] * 5, "y": [0, 1, 2, 3] * 5})
     assert snb.LinearNB("auto").fit(texts, "y").score(texts, "y") == 1.0
+    ids = pd.DataFrame({"id": [2**53, 2**53 + 1, 2**64 - 2, 2**64 - 1] * 5, "y": [0, 1, 2, 3] * 5})
+    ids.to_json(tmp_path / "ids.jsonl", orient="records", lines=True)  # numbers that floats would round
+    assert snb.LinearNB("auto").fit(snb.table(tmp_path / "ids.jsonl", "y", categorical=["id"])).score(ids, "y") == 1.0
 
 
 def test_categories_of_strings_take_integers_and_booleans(tmp_path):
