@@ -8,9 +8,9 @@
 - counts: 2,000,000 simulated rows of 250 columns in a Zarr store, 4 GB once they are in memory as float64. Every tool
   may use 2 GiB, which the system enforces.
 
-Each run is a process of its own with two threads. Seconds are those one waits, from the file to predictions of the rows
-held out; memory is the peak of the process. A tool is run again while its runs take less than a minute together. Tools
-that are not installed are left out.
+Each run is a process of its own with two threads. Seconds are those one waits, from the file to predictions of the
+rows held out, and CPU seconds those of all threads; memory is the peak of the process. A tool is run again while its
+runs take less than a minute together. Tools that are not installed are left out.
 """
 
 import argparse
@@ -36,6 +36,7 @@ from benchmarks.how_good.results import machine
 
 README = Path(__file__).parents[1] / "README.md"
 MARKS = "<!-- table: first page -->", "<!-- end -->"
+HEAD = "| | accuracy | log loss | seconds (range) | CPU seconds | peak MiB |"
 RUNS, ENOUGH, THREADS, LIMIT = 3, 60.0, 2, 2 << 30
 KNOWN = ["month", "day", "hour", "origin", "dest", "tailnum", "flight", "distance", "carrier"]
 NAMES = ["origin", "dest", "tailnum", "carrier"]
@@ -293,18 +294,19 @@ def child(sender: Any, tool: Tool, folder: Path) -> None:
     warnings.simplefilter("ignore")
     if tool.task == "counts":
         resource.setrlimit(resource.RLIMIT_DATA, (LIMIT, LIMIT))
-    began = time.perf_counter()
+    began, cpu_began = time.perf_counter(), time.process_time()
     try:
         proba = np.asarray(tool.run(folder), np.float64)
     except MemoryError:
         sender.send(None)
         return
-    seconds, truth = time.perf_counter() - began, np.load(folder / "truth.npy")
+    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu_began
+    truth = np.load(folder / "truth.npy")
     names = np.unique(truth)
     right = proba[np.arange(len(truth)), np.searchsorted(names, truth)]
     memory = int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1]) / 2**10  # Linux
     accuracy = (names[proba.argmax(axis=1)] == truth).mean()
-    sender.send((accuracy, -np.log(np.maximum(right, 1e-15)).mean(), seconds, memory))
+    sender.send((accuracy, -np.log(np.maximum(right, 1e-15)).mean(), seconds, memory, cpu))
 
 
 def measured(tool: Tool, folder: Path) -> list[Any]:
@@ -327,20 +329,21 @@ def measured(tool: Tool, folder: Path) -> list[Any]:
 
 def row(tool: Tool, runs: list[Any]) -> str:
     if None in runs:
-        return f"| {tool.name} | | | out of memory | more than 2,048 |"
-    accuracy, loss, seconds, memory = np.transpose(runs)
+        return f"| {tool.name} | | | out of memory | | more than 2,048 |"
+    accuracy, loss, seconds, memory, cpu = np.transpose(runs)
     spread = f"{seconds.min():.1f} to {seconds.max():.1f}" if len(runs) > 1 else "one run"
     told = f"{np.median(seconds):.1f} ({spread})"
-    return f"| {tool.name} | {np.median(accuracy):.3f} | {np.median(loss):.3f} | {told} | {memory.max():,.0f} |"
+    quality = f"{np.median(accuracy):.3f} | {np.median(loss):.3f}"
+    return f"| {tool.name} | {quality} | {told} | {np.median(cpu):.1f} | {memory.max():,.0f} |"
 
 
 def table(tasks: list[str], folder: Path) -> str:
-    load, lines = os.getloadavg()[0], ["| | accuracy | log loss | seconds (range) | peak MiB |", "| --- " * 5 + "|"]
+    load, lines = os.getloadavg()[0], [HEAD, "| --- " * 6 + "|"]
     for task in tasks:
         write, title = TASKS[task]
         (folder / task).mkdir()
         write(folder / task)
-        lines.append(f"| *{title}* | | | | |")
+        lines.append(f"| *{title}* | | | | | |")
         for tool in TOOLS:
             if tool.task == task and importlib.util.find_spec(tool.package):
                 lines.append(row(tool, measured(tool, folder / task)))
