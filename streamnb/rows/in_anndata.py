@@ -40,7 +40,8 @@ def rows_of(X: Any, layer: str | None) -> tuple[Any, Any, Any]:
 
 
 def _of_object(adata: Any, layer: str | None) -> tuple[Any, Any, Any]:
-    of_raw, backed = _check_layer(layer, [*adata.layers], adata.raw is not None), getattr(adata, "isbacked", False)
+    layers = [name for name in adata.layers if name is not None]  # None is X in anndata 0.13
+    of_raw, backed = _check_layer(layer, layers, adata.raw is not None), getattr(adata, "isbacked", False)
     if layer is not None and not of_raw:
         rows = adata.layers[layer]
     elif backed:
@@ -52,7 +53,7 @@ def _of_object(adata: Any, layer: str | None) -> tuple[Any, Any, Any]:
     else:
         rows = adata.raw.X if of_raw else adata.X
     if rows is None:
-        raise ValueError(f"X has no values in X, but the layers {[*adata.layers]}; name one: layer=..")
+        raise ValueError(f"X has no values in X, but the layers {layers}; name one: layer=..")
     names = adata.raw.var_names if of_raw else adata.var_names
     return rows, ObsColumns(adata.obs), named_frame(np.asarray(names, object))
 

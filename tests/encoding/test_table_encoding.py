@@ -71,7 +71,7 @@ def test_columns_that_are_missing_or_of_another_kind_are_named():
     encoding = snb.table(FRAME, "late").encoding
     with pytest.raises(ValueError, match=r"X has no column 'miles', which the model was fitted on; it has \['plane',"):
         encoding.encode(FRAME.drop(columns="miles"))
-    with pytest.raises(ValueError, match=r"'miles' is of type string \(category\); it should be of kind 'number'"):
+    with pytest.raises(ValueError, match=r"'miles' is of type .*string \(category\); it should be of kind 'number'"):
         matrix_of(encoding.encode(FRAME.assign(miles="far")))
     forced = snb.table(FRAME, "late", categorical=["miles"], columns=["miles"]).encoding
     assert forced.encode(FRAME.assign(miles=["1", "2", "3", None, "5", "6"])).n_features == 6
@@ -94,7 +94,7 @@ def test_encodings_are_saved_and_told_apart(tmp_path):
 
 def test_models_of_the_first_release_take_columns_as_they_come():
     """Their encodings say nothing of time zones, and "number" and "date" of all that has units and zones."""
-    took = pd.to_timedelta([30, 60, 90, 30, 60, 90], "s")
+    took = pd.to_timedelta([30, 60, 90, 30, 60, 90], "s").as_unit("ns")
     frame = FRAME.assign(took=took, day=FRAME["day"].dt.tz_localize("UTC"))[["took", "day", "late"]]
     now = snb.table(frame, "late").encoding
     inner = [border * 1e9 for border in now.coded[0][1].edges.edges[0]]  # of nanoseconds, as they were then

@@ -75,7 +75,7 @@ MOST = {  # `make house` prints what there is
     "files with one importer": 69,
     "conditional expressions per 1,000 statements": 56.7,
     "starred arguments per 1,000 statements": 23.4,
-    "lines of tests": 56_560,
+    "lines of tests": 56_570,
 }
 MET = {  # functions, files and depth of a journey, and its reads of the rows
     "LinearNB().fit(zarr)": (468, 57, 17, 1),

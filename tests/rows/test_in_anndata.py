@@ -150,6 +150,8 @@ def test_genes_of_one_name_are_refused(tmp_path):
 
 def nullable(parent, name):
     """Store strings as pandas 3 does: values and a mask."""
+    if isinstance(parent[name], h5py.Group | zarr.Group):  # as newer versions of anndata do
+        return
     values = np.asarray(parent[name][:])
     encoded = [v.decode() if isinstance(v, bytes) else str(v) for v in values]
     del parent[name]
