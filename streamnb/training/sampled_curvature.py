@@ -159,7 +159,7 @@ class SampledCurvature:
         self._sample, self._objective, self._of_all, self._penalties = sample, objective, at, penalties
         self._places = slice(None) if sample.features is None else at.places(sample.features)
         self._at = at if sample.features is None else at.of_columns(sample.features)
-        self._others = np.ones(known.shape[0], bool)
+        self._others = np.ones(known.shape[0], bool)  # weights of columns that no sampled row has
         self._others[self._places] = False
         labels, self._weight, self._n_features = sample.rows.labels, sample.rows.weight, sample.rows.X.shape[1]
         self._targets = objective.sampled_targets(labels, known.shape[1])
@@ -203,8 +203,9 @@ class SampledCurvature:
         self._diagonal, whole = self._rest * self._mean, self._of_all.spread * self._mean
         for part in (self._diagonal, whole):
             part[:-1] += self._penalties.l2
-        self._inverse = np.divide(1.0, whole, out=whole, where=self._known & (whole > 0.0))
-        self._inverse[~self._known] = 0.0
+        curved = self._known & (whole > 0.0)
+        self._inverse = np.divide(1.0, whole, out=whole, where=curved)
+        self._inverse[~curved] = 0.0  # also where scores of huge weights are NaN
         self._inverse_of_sample = self._inverse[self._places]
 
     def times(self, step: np.ndarray) -> np.ndarray:
