@@ -1,0 +1,213 @@
+r"""Losses of predicted means as functions of a linear predictor, from the exponential family.
+
+They are values, which know nothing of estimators. A row with target y has the mean m = g^-1(s), s its linear predictor
+and g the link. Half the unit deviance of the family with the variance m^p (Tweedie) is its loss (McCullagh and Nelder,
+Generalized Linear Models, 1989, ch. 2; Jorgensen, Exponential dispersion models, J. R. Stat. Soc. B 49, 1987),
+
+    l(m; y) = int_m^y (y - t) / t^p dt = y^(2-p) / ((1-p) (2-p)) - y m^(1-p) / (1-p) + m^(2-p) / (2-p),
+
+with the limits (y - m)^2 / 2 for p = 0 (squared), y ln(y / m) - y + m for p = 1 (Poisson), and y / m - ln(y / m) - 1
+for p = 2 (Gamma). Its slope in the mean is (m - y) / m^p.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import xlogy
+
+from streamnb.core import arguments
+
+LINKS = "log", "identity"
+OVERFLOWING = 300.0  # an offset beyond it is no logarithm of an exposure: exp would soon leave float64
+KINDS = {0.0: "squared", 1.0: "Poisson", 2.0: "Gamma", 3.0: "inverse Gaussian"}
+
+
+class Loss:
+    """A loss of a row's linear predictor s and target y; arrays of both broadcast.
+
+    `y` is that of `absorbed`, which makes an offset of s a part of the target and the weight.
+    """
+
+    convex: ClassVar[bool] = True
+
+    def mean(self, s: np.ndarray) -> np.ndarray:
+        """The prediction."""
+        raise NotImplementedError
+
+    def linked(self, mean: np.ndarray) -> np.ndarray:
+        """The linear predictor of a mean."""
+        raise NotImplementedError
+
+    def values(self, s: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """The losses, at least 0, and 0 where the prediction is y; inf for means that are impossible."""
+        raise NotImplementedError
+
+    def slopes(self, s: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Their derivatives in s."""
+        raise NotImplementedError
+
+    def curvatures(self, s: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Their second derivatives in s where the loss is convex, else the expectation of these: never below 0."""
+        raise NotImplementedError
+
+    def check(self, y: np.ndarray, weight: np.ndarray | None = None, first_row: int = 0) -> None:
+        """Raise for targets that are impossible, (n_rows,)."""
+
+    def absorbed(
+        self, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Targets and weights by which s without its offset has the losses of s with it."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class TweedieLoss(Loss):
+    """Half the unit deviance of the family with variance m^power.
+
+    Attributes
+    ----------
+    power : float
+        0, or from 1 to 3 (but for inverse Gaussian, 3, at most 2).
+    link : {"log", "identity"}
+    """
+
+    power: float = 0.0
+    link: str = "identity"
+
+    def __post_init__(self) -> None:
+        power = arguments.finite_number("power", self.power)
+        if power not in KINDS and not 1.0 <= power <= 2.0:
+            raise ValueError(
+                f"power={self.power!r} should be 0 (squared), from 1 (Poisson) to 2 (Gamma), or 3 (inverse Gaussian): "
+                "of others there is no family, or none that is useful for regression"
+            )
+        arguments.one_of("link", self.link, LINKS)
+        object.__setattr__(self, "power", power)
+
+    @property
+    def convex(self) -> bool:  # type: ignore[override]
+        """Whether the loss is convex in s."""
+        return 1.0 <= self.power <= 2.0 if self.link == "log" else self.power == 0.0
+
+    @property
+    def kind(self) -> str:
+        """The name of the family."""
+        return KINDS.get(self.power, "Tweedie")
+
+    def mean(self, s: np.ndarray) -> np.ndarray:
+        return np.exp(s) if self.link == "log" else s
+
+    def linked(self, mean: np.ndarray) -> np.ndarray:
+        return np.log(mean) if self.link == "log" else mean
+
+    def values(self, s: np.ndarray, y: np.ndarray) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            found = self._values(s, y)
+            if self.link == "identity" and self.power:
+                found = np.where(s > 0.0, found, np.inf)
+        return np.where(found >= 0.0, found, np.where(np.isnan(found), np.inf, 0.0))  # below 0 by rounding
+
+    def _values(self, s: np.ndarray, y: np.ndarray) -> np.ndarray:
+        p, m = self.power, self.mean(s)
+        if p == 0.0:
+            return 0.5 * (y - m) ** 2
+        if p == 1.0:
+            return xlogy(y, y) - y + (m - y * self._log_mean(s))
+        if p == 2.0:
+            return y / m + (self._log_mean(s) - np.log(y) - 1.0)
+        a, b = 1.0 - p, 2.0 - p
+        return y**b / (a * b) - y * self._power(s, a) / a + self._power(s, b) / b
+
+    def _log_mean(self, s: np.ndarray) -> np.ndarray:
+        return s if self.link == "log" else np.log(s)
+
+    def _power(self, s: np.ndarray, exponent: float) -> np.ndarray:
+        """The mean to a power."""
+        return np.exp(exponent * s) if self.link == "log" else s**exponent
+
+    def slopes(self, s: np.ndarray, y: np.ndarray) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            if self.link == "identity":
+                return s - y if self.power == 0.0 else (s - y) / s**self.power
+            if self.power == 1.0:
+                return np.exp(s) - y
+            if self.power == 2.0:
+                return 1.0 - y * np.exp(-s)
+            return (np.exp(s) - y) * np.exp((1.0 - self.power) * s)
+
+    def curvatures(self, s: np.ndarray, y: np.ndarray) -> np.ndarray:
+        p = self.power
+        with np.errstate(all="ignore"):
+            if self.link == "identity":
+                return np.ones(np.broadcast_shapes(s.shape, y.shape)) if p == 0.0 else s**-p
+            if not self.convex:
+                return np.exp((2.0 - p) * s)
+            if p == 1.0:
+                return np.exp(s)
+            if p == 2.0:
+                return y * np.exp(-s)
+            return (2.0 - p) * np.exp((2.0 - p) * s) + (p - 1.0) * y * np.exp((1.0 - p) * s)
+
+    def check(self, y: np.ndarray, weight: np.ndarray | None = None, first_row: int = 0) -> None:
+        if self.power == 0.0:
+            return
+        wrong = y <= 0.0 if self.power >= 2.0 else y < 0.0
+        at = np.flatnonzero(wrong if weight is None else wrong & (weight > 0.0))
+        if at.size:
+            lowest = "above 0" if self.power >= 2.0 else "at least 0"
+            cure = {
+                1.0: "for other numbers take snb.Ridge or TweedieRegressor(power=0)",
+                2.0: "with zeros among them take TweedieRegressor(power=1.5), or leave out rows without an amount",
+            }.get(self.power, "leave these rows out, or take another power")
+            raise ValueError(
+                f"y has {y[at[0]]:g} at row {first_row + at[0]}; targets of a {self.kind} model should be {lowest}: "
+                + cure
+            )
+
+    def absorbed(
+        self, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        r"""As of `Loss`.
+
+        With the log link, ``l(e^o m; y) = e^((2 - p) o) l(m; y e^-o)``: an offset o is an exposure e^o, by which the
+        target is divided and, to the power 2 - p, the weight multiplied. Squared losses subtract it from the target.
+        """
+        if offset is None:
+            return y, weight
+        if self.link == "identity":
+            return y - offset, weight
+        factor = np.exp((2.0 - self.power) * offset)
+        return y * np.exp(-offset), factor if weight is None else weight * factor
+
+    def check_offset(self, offset: np.ndarray, first_row: int = 0) -> None:
+        """Raise for offsets that are impossible, (n_rows,)."""
+        if self.link == "identity" and self.power:
+            raise ValueError(f"offset= goes with link='log', or power=0; the model has power={self.power:g} and {self}")
+        most = OVERFLOWING if self.link == "log" else 1e100
+        wrong = np.flatnonzero(~(np.abs(offset) <= most))
+        if wrong.size:
+            raise ValueError(
+                f"offset has {offset[wrong[0]]} at row {first_row + wrong[0]}; it should be finite"
+                + (", the logarithm of an exposure above 0" if self.link == "log" else "")
+            )
+
+
+def slopes_bound(losses: float, level: float) -> float:
+    r"""An upper bound of the weighted sum of ``abs(slope)`` over rows, for the log link, and squared losses.
+
+    Parameters
+    ----------
+    losses : float
+        An upper bound of the weighted sum of losses.
+    level : float
+        The weighted sum of ``abs(y)^(2 - p)``, or for squared losses with the identity the weight of the rows.
+
+    Notes
+    -----
+    For r = m / y and 1 <= p <= 2, abs(l') <= 2 l + y^(2-p), as both sides are convex in ln r and l'' <= abs(l') +
+    y^(2-p); abs(l') <= 4 l + 2 y^(2-p) also holds for p = 0 and p = 3. abs(y - m) <= (y - m)^2 / 2 + 1 / 2.
+    """
+    return 4.0 * losses + 2.0 * level
