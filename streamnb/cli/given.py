@@ -11,7 +11,7 @@ from click.core import ParameterSource
 from streamnb.core.persistence import load
 from streamnb.core.row_checks import NO_LABELS
 from streamnb.core.stored_files import exists, is_url, put_back
-from streamnb.encoding.ngrams import KINDS
+from streamnb.encoding.records import KINDS
 from streamnb.encoding.sequences import sequences
 from streamnb.encoding.table import table
 from streamnb.encoding.text import text

@@ -31,7 +31,7 @@ from streamnb.cli.output import check_ending, new_store, say, write_json, write_
 from streamnb.corpora.predictions import FORMATS, labels_of, named_columns, whole, write_predictions
 from streamnb.corpora.selecting import select as select_rows
 from streamnb.encoding.converting import convert as convert_rows
-from streamnb.encoding.ngrams import KINDS
+from streamnb.encoding.records import KINDS
 from streamnb.encoding.sequences import KMers
 from streamnb.estimators.taxonomy import identifiers_of
 from streamnb.evaluation.evaluating import evaluate as judge

@@ -97,6 +97,35 @@ def registered(value: Any) -> bool:
     return type(value) in _registry.values()
 
 
+class Unmade:
+    """An object of a file whose class is imported on use only; its parts are attributes, as they are saved."""
+
+    def __init__(self, name: str, state: Any):
+        self.name, self.state = name, state
+
+    def __getattr__(self, part: str) -> Any:
+        if part in ("name", "state") or part not in self.state:
+            raise AttributeError(f"{self.name} has no part {part!r}")
+        return self.state[part]
+
+    def made(self) -> Any:
+        """The object; an error says what is wrong with the file."""
+        return restored(registered_class(self.name), _made(self.state))
+
+
+def _made(value: Any) -> Any:
+    if isinstance(value, Unmade):
+        return value.made()
+    if isinstance(value, dict):
+        return {key: _made(part) for key, part in value.items()}
+    return type(value)(map(_made, value)) if isinstance(value, list | tuple) else value
+
+
+def class_name(value: Any) -> str:
+    """The name of the class of an object, made or not."""
+    return value.name if isinstance(value, Unmade) else type(value).__name__
+
+
 def array(name: str, value: Any, dtypes: Any, shape: tuple[int | None, ...]) -> np.ndarray:
     """Return a loaded array if it has one of these dtypes and this shape; None stands for any length."""
     fits = isinstance(value, np.ndarray) and value.dtype.isnative and value.dtype in (np.dtype(d) for d in dtypes)
@@ -364,6 +393,7 @@ class _Reader:
 
     def whole(self, tree: Any) -> Any:
         """The object that the tree describes; no member may be left over."""
+        self._light = isinstance(tree, dict) and tree.get("object") in _OF_LIGHT
         value = self._decode(tree)
         if self._unread:
             raise ValueError(f"nothing refers to {', '.join(self._unread)}")
@@ -373,7 +403,10 @@ class _Reader:
         if node is None or isinstance(node, (bool, int, str)):
             return node
         if node.keys() == {"object", "state"}:
-            return restored(registered_class(node["object"]), self._decode(node["state"]))
+            name, state = node["object"], self._decode(node["state"])
+            if self._light and name not in _registry and name not in _OF_LIGHT:
+                return Unmade(name, state)
+            return restored(registered_class(name), state)
         ((kind, inner),) = node.items()
         return self._kinds[kind](inner)
 

@@ -15,14 +15,12 @@ import scipy.sparse as sp
 
 from streamnb.core import arguments, memory, persistence
 from streamnb.core.messages import DataError
+from streamnb.encoding.records import KINDS, seeds, tokens
 from streamnb.kernels import ngrams
 from streamnb.passes.contract import PassTask
 from streamnb.rows.row_blocks import Block, frozen
 from streamnb.rows.texts import Texts, TextSource, of_strings
 
-TOKEN = re.compile(r"(?u)\b\w\w+\b")  # as in scikit-learn's vectorizers
-SPACES = re.compile(r"\s\s+")
-KINDS = "words", "chars", "bytes"  # of n-grams, in the order of kernels/ngrams
 PLANES = 0x40000  # higher code points are neither letters nor spaces, and have no case
 
 
@@ -145,14 +143,7 @@ class NGrams(persistence.Parameters):
 
     def tokens(self, raw: Any) -> Iterator[tuple[int, Any]]:
         """Yield the n-grams of a text, as bytes of UTF-8, with the seeds of their hashes; for names of columns."""
-        text = raw.decode(errors="replace")
-        if self.lowercase:
-            text, raw = text.lower(), raw.lower()
-        words, chars = TOKEN.findall(text), SPACES.sub(" ", text)
-        units = [list(map(str.encode, words)), list(map(str.encode, chars)), [raw[k : k + 1] for k in range(len(raw))]]
-        for some, sizes, seed, gap in zip(units, self._kinds, self._seeds.tolist(), (b" ", b"", b""), strict=True):
-            for n in range(sizes[0], sizes[1] + 1) if sizes else ():
-                yield from ((seed, gap.join(some[i : i + n])) for i in range(len(some) - n + 1))
+        return tokens(self, raw)
 
     @property
     def _ranges(self) -> np.ndarray:
@@ -160,10 +151,7 @@ class NGrams(persistence.Parameters):
 
     @property
     def _seeds(self) -> np.ndarray:
-        if self.vocabulary is not None:
-            return np.zeros(len(KINDS), np.int64)
-        given = np.array([sizes is not None for sizes in self._kinds])
-        return np.where(np.cumsum(given) > 1, np.arange(len(KINDS)), 0)  # the first kind has 0
+        return np.array(seeds(self), np.int64)
 
     @cached_property
     def _known(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

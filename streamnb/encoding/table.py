@@ -15,7 +15,8 @@ from streamnb.core.messages import warn
 from streamnb.core.threads import check_n_threads
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.learning import OfCopies
-from streamnb.encoding.ngrams import KINDS, NGrams, check_n_features
+from streamnb.encoding.ngrams import NGrams, check_n_features
+from streamnb.encoding.records import KINDS
 from streamnb.encoding.table_codes import BinCodes, Code, LevelCodes, OneNumber, PlainNumber, SharedHash, ordered
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.table_growth import Growth, has_columns

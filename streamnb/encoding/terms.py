@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from streamnb.core import messages, persistence, row_checks
 from streamnb.encoding.bins import BinEdges, indicators
 from streamnb.rows.preparing import LearnedStep
-from streamnb.rows.row_blocks import Block, Chunk
+from streamnb.rows.row_blocks import Block, Chunk, CSRChunk
 from streamnb.rows.source import Source, WrappedSource
 
 FINEST = 0  # the resolution at which every code is a step of its own
@@ -157,13 +157,27 @@ class TermColumns(LearnedStep):
         """The code of each feature, (n_rows, n_features) int32; -1 where a row has none."""
         if self.base is not None:
             return self.base.bins(chunk)
-        X: Any = chunk.to_matrix()
-        row_checks.check_n_features(X.shape[1], int(self.firsts[-1]), "AdditiveClassifier")
-        return codes_of(X, self.firsts)
+        row_checks.check_n_features(chunk.shape[1], int(self.firsts[-1]), "AdditiveClassifier")
+        return codes_of(chunk if isinstance(chunk, CSRChunk) else sp.csr_array(chunk.values), self.firsts)
 
     def applied(self, chunk: Chunk, survey: Any = None) -> sp.csr_array:
         """Indicators of a block of rows, (n_rows, n_columns): at most one of each grid."""
-        return self.of_codes(self.codes(chunk))
+        codes = self.codes(chunk)
+        return self.of_codes(codes) if len(codes) > 1 else self._of_row(codes.ravel().tolist())
+
+    def _of_row(self, codes: list[int]) -> sp.csr_array:
+        """The same of one row, where calls of NumPy take longest."""
+        places = [
+            -1 if codes[i] < 0 or (j >= 0 and codes[j] < 0) else first[codes[i]] + (second[codes[j]] if j >= 0 else 0)
+            for i, j, first, second in self._places_in_lists
+        ]
+        return indicators(np.array([places], np.int32), self.n_columns)
+
+    @cached_property
+    def _places_in_lists(self) -> list[tuple[int, int, list[int], list[int]]]:
+        """The features of each grid, and its places."""
+        pairs = zip(self.features.tolist(), self._places, strict=True)
+        return [(i, j, first.tolist(), second.tolist()) for (i, j), (first, second) in pairs]
 
     def of_codes(self, codes: np.ndarray) -> sp.csr_array:
         """The same of rows given as the codes of their features, (n_rows, n_features)."""
@@ -198,8 +212,7 @@ class TermColumns(LearnedStep):
 
 
 def codes_of(X: Any, firsts: np.ndarray) -> np.ndarray:
-    """The code of each feature from indicators of codes, (n_rows, n_features) int32; -1 where a row has none."""
-    X = X if sp.issparse(X) else sp.csr_array(X)
+    """The code of each feature from indicators of codes, CSR, (n_rows, n_features) int32; -1 where a row has none."""
     n_rows, n_features = X.shape[0], len(firsts) - 1
     codes = np.full((n_rows, n_features), -1, np.int32)
     feature = np.repeat(np.arange(n_features), np.diff(firsts))[X.indices]

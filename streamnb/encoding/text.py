@@ -19,7 +19,8 @@ from streamnb.core.stored_files import is_url, relative
 from streamnb.core.threads import check_n_threads, n_cores
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.learning import OfCopies
-from streamnb.encoding.ngrams import KINDS, NGrams, TokenCounts, TokenScan, check_n_features, named, names_of_hashed
+from streamnb.encoding.ngrams import NGrams, TokenCounts, TokenScan, check_n_features, named, names_of_hashed
+from streamnb.encoding.records import KINDS
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.boundary import columns_in, holds_texts

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, guesses, persistence
 from streamnb.core.arguments import PerRow, Rows
-from streamnb.estimators import cells, preparation, taxonomy, unknown
+from streamnb.estimators import cells, one_record, preparation, taxonomy, unknown
 from streamnb.estimators.parameters import Check, check_each
 from streamnb.estimators.preparation import Preparation, StepRequest
 from streamnb.evaluation.evaluation import Evaluation
@@ -148,6 +148,48 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """Logs of the class probabilities, (n_rows, K)."""
         model, rows = self._ready(X)
         return model.predict_log_proba(rows, out=out)
+
+    def predict_one(self, record: Any) -> Any:
+        """The label of one record, as `predict` has it; for a 2-D y a dict of label to bool.
+
+        Parameters
+        ----------
+        record : dict, (n_features,) or str
+            A dict by name of column, of which others are ignored; a row of an array, where the model was fitted on one;
+            or a text. Values are as in a table: None and NaN are missing. What can be is prepared at the first call;
+            threads may share the model.
+
+        Raises
+        ------
+        ValueError, TypeError
+            The record lacks a key, has a value of another type, or is of another kind; the message says which.
+
+        Warns
+        -----
+        StreamnbWarning
+            A category was not seen at fit, and has no effect.
+
+        Examples
+        --------
+        >>> import streamnb as snb
+        >>> model = snb.LinearNB().fit([[3.0, 0.0], [0.0, 3.0]], ["cat", "dog"])
+        >>> model.predict_one([0.0, 1.0])
+        'dog'
+        """
+        return one_record.label(self, self._preparation, record)
+
+    def predict_proba_one(self, record: Any) -> dict[Any, float]:
+        """The probability of each class by its label, as in river; arguments as for `predict_one`.
+
+        Examples
+        --------
+        >>> import streamnb as snb
+        >>> rows = [{"colour": "red"}, {"colour": "blue"}, {"colour": "red"}, {"colour": "blue"}]
+        >>> model = snb.LinearNB().fit(snb.table(rows, ["wine", "sea", "wine", "wine"], min_count=1))
+        >>> {label: round(share, 3) for label, share in model.predict_proba_one({"colour": "blue"}).items()}
+        {'sea': 0.429, 'wine': 0.571}
+        """
+        return one_record.shares(self, self._preparation, record)
 
     def score(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None) -> float:
         """Accuracy; y may also be the name of an array beside X or of a column of X, as in `fit`."""

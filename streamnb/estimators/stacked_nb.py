@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from streamnb.core import memory, messages, persistence
 from streamnb.encoding.learning import matrix, to_learn
 from streamnb.encoding.opening import opened
+from streamnb.encoding.records import Unusual
 from streamnb.estimators.classifier import Classifier, check_parameters, decision_function, fitted_model, model_and_rows
 from streamnb.estimators.incremental import fitted_from
 from streamnb.estimators.least_squares import LeastSquaresClassifier
@@ -217,6 +218,8 @@ class StackedNB(Classifier):
     def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
         check_is_fitted(self, "final_")
         rows = self._opened(X, *beside, labelled=labelled)
+        if rows.one_row is not None:
+            raise Unusual  # the margins of members are computed before
         margins = _columns(self._margins, rows, *beside, labelled=labelled)
         return model_and_rows(self.final_, *margins, labelled=labelled)
 

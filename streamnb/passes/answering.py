@@ -15,6 +15,7 @@ from streamnb.passes.contract import bar as bar_of
 from streamnb.passes.dask_blocks import map_rows
 from streamnb.passes.dask_workers import Tasks, check_task_sendable, of_segments, reachable
 from streamnb.rows.boundary import checked
+from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source
 
 
@@ -49,6 +50,8 @@ def answer(
     missing : bool
         Whether the function accepts NaN in dense rows.
     """
+    if rows.one_row is not None:
+        return rows.one_row(partial(_of_block, function, missing), rows)
     beside = () if width is None else width if isinstance(width, tuple) else (width,)
     if rows.lazy:
         if out is not None:
@@ -68,6 +71,10 @@ def answer(
         return out
     row_checks.check_min_size(len(pieces), rows.n_features or 1)
     return join([pieces[first_row] for first_row in sorted(pieces)])
+
+
+def _of_block(function: Callable, missing: bool, block: Block) -> Any:
+    return function(*checked(block, missing))
 
 
 def _results(function: Callable, rows: Source, missing: bool) -> Iterator[tuple[int, Any]]:

@@ -15,7 +15,7 @@ from streamnb.core import arguments, guesses, messages, persistence, row_checks
 from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.core.row_checks import hint_at_classes
 from streamnb.encoding.opening import opened
-from streamnb.estimators import preparation
+from streamnb.estimators import one_record, preparation
 from streamnb.estimators.classifier import checked_meta
 from streamnb.estimators.incremental import check_forgotten_weight, checked_decay
 from streamnb.estimators.preparation import Preparation, StepRequest
@@ -364,6 +364,19 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         weights, intercepts = self._weights
         width = None if len(intercepts) == 1 else len(intercepts)
         return answer(partial(_predicted, weights, intercepts), rows, width, np.dtype(np.float64), out=out)
+
+    def predict_one(self, record: Any) -> Any:
+        """The number predicted for one record, or a list of those of all targets; as `predict_one` of classifiers.
+
+        Examples
+        --------
+        >>> import streamnb as snb
+        >>> rows = [{"rooms": 1, "price": 2.0}, {"rooms": 2, "price": 4.0}, {"rooms": 3, "price": 6.0}]
+        >>> model = snb.Ridge(alpha=0.0).fit(rows, "price")
+        >>> round(model.predict_one({"rooms": 5}), 6)
+        10.0
+        """
+        return one_record.answered(self, self._preparation, "predict", record).tolist()
 
     def evaluate(self, X: Rows, y: Any = None, sample_weight: PerRow = None) -> RegressionEvaluation:
         """Errors of the predictions, from one read of the rows; arguments as in `fit`."""

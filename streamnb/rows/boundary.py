@@ -312,7 +312,7 @@ def csr_chunk(
     """Validate CSR arrays and convert them to a chunk; `data`, None for all ones, and `indices` start at indptr[0]."""
     row_checks.check_min_size(1, n_features)
     indptr = np.array(indptr, np.int64)
-    if len(indptr) == 0 or indptr[0] < 0 or (np.diff(indptr) < 0).any():
+    if len(indptr) == 0 or indptr[0] < 0 or (indptr[1:] < indptr[:-1]).any():
         raise ValueError(f"X.indptr should not decrease; in the rows from {first_row} on it does")
     ones = data is None
     data = np.ones(len(indices), np.uint8) if data is None else data

@@ -363,7 +363,7 @@ def date_type(column: Any) -> Any:
     for dtype in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
         try:
             column.cast(dtype)
-        except pa.ArrowInvalid:
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # the latter of bytes
             continue
         return dtype
     return None

@@ -29,7 +29,7 @@ from streamnb.rows.zarr_reading import Clock
 
 SHARED = (
     *("n_rows", "n_features", "n_values", "nbytes", "stored", "files", "reading", "group", "in_memory", "dtype"),
-    *("read_once", "own_groups", "own_folding", "sites", "label_names"),
+    *("read_once", "own_groups", "own_folding", "sites", "label_names", "one_row"),
 )
 
 
@@ -64,6 +64,7 @@ class Source:
     costly_features = False  # True if features are computed as rows are read, which takes longer than summing them
     read_once = False  # True if the rows cannot be read again, those of an iterator
     by_fold: Mapping[int, "Source"] = MappingProxyType({})  # the rows without each fold, if it has own columns
+    one_row: Callable | None = None  # takes the function that answers for blocks, of rows that come one at a time
     lazy = False  # True if Dask has the blocks and processes them where they are
     longer_blocks = 0  # bytes of a block, if more than BLOCK_BYTES; for rows in memory, where they cost nothing
     values_matter = True  # False lets a source whose values are known to be positive skip reading them

@@ -151,11 +151,11 @@ def _strings(values: Any) -> list[str | None]:
     if pa.types.is_decimal(values.type):
         return [None if one is None else _of_decimal(one) for one in values.to_pylist()]
     if pa.types.is_floating(values.type):
-        return [None if np.isnan(one) else _of_float(one) for one in values.to_numpy(zero_copy_only=False)]
+        return [None if np.isnan(one) else of_float(one) for one in values.to_numpy(zero_copy_only=False)]
     return list(map(from_text, values.cast(pa.string()).to_pylist()))
 
 
-def _of_float(value: Any) -> str:
+def of_float(value: Any) -> str:
     """The shortest representation that is unique in its precision; whole numbers up to 2^53 without a point."""
     whole = float(value).is_integer() and abs(float(value)) <= 1 << 53
     return str(int(value)) if whole else str(value)
@@ -163,7 +163,7 @@ def _of_float(value: Any) -> str:
 
 def _of_decimal(value: Decimal) -> str:
     """The representation of the equal float, if there is one."""
-    text = _of_float(float(value))
+    text = of_float(float(value))
     return text if Decimal(text) == value else f"{value.normalize():f}"
 
 

@@ -132,7 +132,7 @@ def tabular(X: Any, kinds: Mapping[str, str | None] = MappingProxyType({})) -> A
     for name in names:
         try:
             column = pa.array([row.get(name) for row in rows], from_pandas=True)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
+        except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
             raise_mixed(str(name), error)
         if kinds.get(name, NOTHING) not in (None, CATEGORY):
             column = column.cast(date_type(column) or column.type)

@@ -1,0 +1,125 @@
+"""Predictions for one record: a dict, a row of an array, or a text; what can be is prepared at the first of them."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from operator import is_
+from threading import local
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from streamnb.encoding.records import Row, TableRecords, TextRecords, Unusual, numbers_of, text_of
+from streamnb.encoding.table_encoding import TableEncoding
+from streamnb.encoding.text import TextEncoding
+from streamnb.estimators.preparation import Preparation, names_of
+from streamnb.rows.labels import open_columns
+from streamnb.rows.row_blocks import Block
+from streamnb.rows.source import Source
+from streamnb.rows.table_opening import is_row
+
+_prepared: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()  # by estimator and method
+
+
+class OneRow(Source):
+    """Rows that come one at a time: each thread has its own.
+
+    A method that predicts for it returns a function, which answers for the row that the thread has last put here.
+    """
+
+    opened_by_user, n_rows, names_last = True, 1, False
+
+    def __init__(self, encoding: Any, n_features: int):
+        super().__init__(open_columns(None, None, 1, False))
+        self.encoding, self.n_features = encoding, n_features
+        self.of_thread, self.one_row = local(), _answer_of
+
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        yield Block(self.of_thread.X, None, None, None, 0, 0)
+
+    def with_columns(self, y: Any, weight: Any) -> "OneRow":
+        return self
+
+
+def _answer_of(function: Callable, rows: Source) -> Callable[[], Any]:
+    def answer() -> Any:
+        (found,) = [function(block)[0] for block in rows.blocks()]  # to the end, where warnings are
+        return found
+
+    return answer
+
+
+def answered(estimator: Any, preparation: Preparation, method: str, record: Any) -> Any:
+    """What a method of an estimator answers for one record, as for a batch of it."""
+    known = _prepared.setdefault(estimator, {})
+    if method not in known or not all(map(is_, known[method][0], _fit_of(estimator))):
+        answer = _answer(estimator, preparation.encoding, method)
+        known[method] = _fit_of(estimator), answer  # afterwards, since some solve their weights on use
+    return known[method][1](record)
+
+
+def _fit_of(estimator: Any) -> tuple[Any, ...]:
+    """The objects by which fits, calibrations and thresholds of an estimator differ."""
+    parts = vars(estimator)
+    return *map(parts.get, ("_preparation", "_model", "stats_", "coef_")), parts.get("_learned", {}).get("_model")
+
+
+def label(estimator: Any, preparation: Preparation, record: Any) -> Any:
+    """The label of a record, or whether it has each."""
+    found = answered(estimator, preparation, "predict", record)
+    return by_label(estimator, found.astype(bool)) if np.ndim(found) else found.item()
+
+
+def shares(estimator: Any, preparation: Preparation, record: Any) -> dict[Any, float]:
+    """The probability of each class of a record."""
+    return by_label(estimator, answered(estimator, preparation, "predict_proba", record))
+
+
+def by_label(estimator: Any, found: np.ndarray) -> dict[Any, Any]:
+    """Numbers of a record by the labels that they are of."""
+    labels = estimator.labels_ if hasattr(type(estimator), "labels_") else estimator.classes_  # of a hierarchy
+    return dict(zip(labels.tolist(), found.tolist(), strict=True))
+
+
+def _answer(estimator: Any, encoding: Any, method: str) -> Callable[[Any], Any]:
+    """What answers for a record."""
+    predict, n_features = getattr(estimator, method), getattr(estimator, "n_features_in_", 0)
+    rows = OneRow(encoding, n_features if encoding is None else encoding.n_columns)
+    try:
+        make, answer = _encoder(encoding, names_of(estimator), n_features), predict(rows)
+    except Unusual:
+        return lambda record: np.asarray(predict([record]))[0]
+
+    def answer_record(record: Any) -> Any:
+        rows.of_thread.X = make(record)
+        return answer()
+
+    return answer_record
+
+
+def _encoder(encoding: Any, names: Any, n_features: int) -> Callable[[Any], Any]:
+    """What makes the block of a record."""
+    if encoding is None:
+        return partial(_row, names, n_features)
+    if isinstance(encoding, TableEncoding):
+        table = TableRecords(encoding)
+        return partial(_encoded, encoding, lambda record: table(record.to_dict() if is_row(record) else record))
+    if isinstance(encoding, TextEncoding):
+        texts = TextRecords(encoding.ngrams)
+        return partial(_encoded, encoding, lambda record: texts.row(text_of(record, encoding.text)))
+    raise Unusual
+
+
+def _encoded(encoding: Any, encode: Callable[[Any], Row], record: Any) -> Any:
+    """The block of a record of a table or of a text."""
+    try:
+        columns, values = encode(record)
+    except Unusual:
+        (block,) = encoding.encode([record]).blocks()
+        return block.X
+    return values, columns, np.array([0, len(columns)]), encoding.n_columns
+
+
+def _row(names: Any, n_features: int, record: Any) -> np.ndarray:
+    """The block of a record of numbers."""
+    return numbers_of(record.to_dict() if is_row(record) else record, names, n_features)[None]
