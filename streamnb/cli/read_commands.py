@@ -286,11 +286,14 @@ def inspect(model: str, n_features: int, class_: str | None, as_json: bool) -> N
 @click.command()
 @click.argument("model")
 @click.argument("out")
+@click.option("--dialect", help="The SQL of an .sql file: duckdb, postgres, sqlite, ..")
+@click.option("--table", default="rows", show_default=True, help="The table whose rows an .sql file scores.")
+@click.option("--keep", multiple=True, help="A column beside the predictions of an .sql file; may be repeated.")
 @FORCE
-def export(model: str, out: str, force: bool) -> None:
-    """Write a model for other programs: .onnx or .json, or .snb without its statistics.
+def export(model: str, out: str, dialect: str | None, table: str, keep: tuple[str, ...], force: bool) -> None:
+    """Write a model for other programs: .onnx, .json, .py or .sql, or .snb without its statistics.
 
-    Example: streamnb export m.snb m.onnx
+    Examples: streamnb export m.snb m.onnx; streamnb export m.snb m.sql --dialect postgres --table flights --keep id
     """
     path, fitted = new_place(out, force, "OUT"), model_of(model)
     if not hasattr(fitted, "export"):
@@ -298,7 +301,7 @@ def export(model: str, out: str, force: bool) -> None:
     if Path(path).suffix == ".snb":
         fitted.save(path, stats=False, meta=fitted.meta_)
     else:
-        fitted.export(path)
+        fitted.export(path, dialect=dialect, table=table, keep=keep or None)
     say(f"{out}: {size_of(out):,} bytes")
 
 

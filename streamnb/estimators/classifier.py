@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from operator import methodcaller
 from typing import Any, ClassVar, Self
 
@@ -25,7 +25,7 @@ from streamnb.explaining.feature_tables import contrasting_features, contributio
 from streamnb.export.as_portable import portable
 from streamnb.export.as_sklearn import as_sklearn
 from streamnb.export.raw_rows import of_numbers
-from streamnb.export.writing import write
+from streamnb.export.writing import scoring_of, write
 from streamnb.models.calibrating import METHODS, calibrated
 from streamnb.models.linear import LinearModel
 from streamnb.models.portable import PortableModel
@@ -475,7 +475,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
             self.meta_ = checked_meta(meta)
         persistence.save(path, self if arguments.one_of("stats", stats, [True, False]) else self._portable())
 
-    def export(self, path: Any) -> None:
+    def export(
+        self, path: Any, *, dialect: str | None = None, table: str = "rows", keep: Sequence[str] | None = None
+    ) -> None:
         """Write the model, without statistics, to a file that other programs predict with.
 
         Parameters
@@ -486,15 +488,27 @@ class Classifier(ClassifierMixin, BaseEstimator):
             in float64. "m.json": weights by class and the steps before them; docs/export.md predicts with it in ten
             lines of NumPy. Both decide as `predict` does. For a model of a table, rows have one number for each of its
             columns, in the order of the file's feature names; bins and numeric categories are part of the file.
+            "m.py": plain Python without libraries, whose ``predict(record)`` and ``predict_proba(record)`` take a dict
+            with the columns of the table, or with x0, x1, .. for arrays. "m.sql": one query that scores the rows of a
+            table in a database.
+        dialect : str, optional
+            The SQL of an .sql file, such as "duckdb", "postgres" or "sqlite", by sqlglot (``pip install
+            streamnb[sql]``).
+        table : str
+            The table that an .sql file scores, such as "flights" or "schema.flights".
+        keep : list of str, optional
+            Its columns that the result has before "label" and "probability of ..", such as a key; by default those
+            that the model reads.
 
         Raises
         ------
         ValueError
             The name has another ending, the model does something that the file cannot express (the quantile-normal map,
             pairs of classes, quadratic scores, loss=, threshold=, isotonic calibration), or its columns are made of
-            texts, strings, dates, hashes or numbers as they are. Nothing is written then.
+            texts or hashes; in .onnx and .json files also of strings, dates or numbers as they are. Nothing is written
+            then.
         ImportError
-            onnx is not installed.
+            onnx or sqlglot is not installed.
 
         Examples
         --------
@@ -505,7 +519,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         ...     sorted(json.loads(pathlib.Path(folder, "m.json").read_text()))[:3]
         ['feature_names', 'format', 'multilabel']
         """
-        write(path, lambda: of_numbers(self._portable()))
+        write(path, self._portable, scoring_of(dialect, table, keep))
 
     def to_sklearn(self) -> Pipeline:
         """The model as a fitted pipeline of scikit-learn's own estimators, which does not need this package.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,10 @@ from streamnb.core import persistence
 from streamnb.core.stored_files import replacing
 from streamnb.encoding.table_codes import PlainNumber
 from streamnb.export.as_onnx import Graph, check_size, onnx_bytes
-from streamnb.export.raw_rows import columns_of_table
+from streamnb.export.as_python import python_of_classifier, python_of_regression
+from streamnb.export.as_sql import Scoring, sql_of_classifier, sql_of_regression
+from streamnb.export.raw_rows import columns_of_table, of_numbers
+from streamnb.export.score_tables import ScoreTables, score_tables
 from streamnb.models.portable import PortableModel
 from streamnb.models.steps import ColumnSums, Indicators, RowStep
 
@@ -74,13 +77,17 @@ class RegressionWeights:
     weights : (n_features, n_targets)
     intercepts : (n_targets,)
     names : (n_features,) or None
+    encoding : Encoding or None
+        What makes columns of the rows.
     """
 
     weights: np.ndarray
     intercepts: np.ndarray
     names: np.ndarray | None
 
-    def of_columns(self, encoding: Any) -> RegressionWeights:
+    encoding: Any = None
+
+    def of_numbers(self) -> RegressionWeights:
         """The weights of a table's columns, in the order of the file.
 
         Raises
@@ -88,10 +95,10 @@ class RegressionWeights:
         ValueError
             A column is not one of complete numbers; the message names it.
         """
-        if encoding is None:
+        if self.encoding is None:
             return self
-        names, places = columns_of_table(encoding, CURE), list[int]()
-        for part, code in encoding.coded:
+        names, places = columns_of_table(self.encoding, CURE), list[int]()
+        for part, code in self.encoding.coded:
             if not isinstance(code, PlainNumber) or code.missing or part.date_part is not None:
                 had = "had missing values" if isinstance(code, PlainNumber) and code.missing else "is not of numbers"
                 raise ValueError(f"column {part.label!r} {had}, and rows of exports are complete numbers; {CURE}")
@@ -99,6 +106,11 @@ class RegressionWeights:
         weights = np.zeros((len(names), len(self.intercepts)))
         weights[places] = self.weights
         return RegressionWeights(weights, self.intercepts, np.array(names, object))
+
+    def score_tables(self) -> ScoreTables:
+        """The weights as tables of scores."""
+        names = names_of(self.names, len(self.weights))
+        return score_tables(self.encoding, names, (), self.weights, self.intercepts, CURE)
 
 
 def json_of(model: RegressionWeights) -> bytes:
@@ -144,22 +156,59 @@ def linear_regression_of(model: RegressionWeights) -> LinearRegression:
     return fitted
 
 
+def names_of(names: Any, n_features: int) -> list[str]:
+    """The names of the columns of rows: x0, x1, .. for those without, as scikit-learn names them."""
+    return [f"x{j}" for j in range(n_features)] if names is None else list(map(str, names))
+
+
+def tables_of(model: PortableModel) -> ScoreTables:
+    """A classifier as tables of scores."""
+    names = names_of(model.feature_names_in_, model.n_features_in_)
+    return score_tables(model.encoding, names, model.steps, model.weights, model.intercept_, CURE)
+
+
 FORMATS: dict[str, dict[type, Callable[[Any], bytes]]] = {
-    ".onnx": {PortableModel: onnx_bytes, RegressionWeights: onnx_of},
-    ".json": {PortableModel: json_bytes, RegressionWeights: json_of},
+    ".onnx": {
+        PortableModel: lambda model: onnx_bytes(of_numbers(model)),
+        RegressionWeights: lambda model: onnx_of(model.of_numbers()),
+    },
+    ".json": {
+        PortableModel: lambda model: json_bytes(of_numbers(model)),
+        RegressionWeights: lambda model: json_of(model.of_numbers()),
+    },
+    ".py": {
+        PortableModel: lambda model: python_of_classifier(model, tables_of(model)),
+        RegressionWeights: lambda model: python_of_regression(model.score_tables()),
+    },
 }
 
 
-def write(path: Any, portable: Callable[[], PortableModel | RegressionWeights]) -> None:
+def scoring_of(dialect: str | None, table: str, keep: Sequence[str] | None) -> Scoring | None:
+    """How an .sql file scores; None without a dialect, which other files do not need."""
+    if dialect is not None:
+        return Scoring(dialect, table, keep)
+    if table != "rows" or keep is not None:
+        raise ValueError(f"table={table!r} and keep={keep!r} belong to dialect=, such as 'postgres', and to .sql files")
+    return None
+
+
+def write(path: Any, portable: Callable[[], PortableModel | RegressionWeights], scoring: Scoring | None = None) -> None:
     """Write a model in the format that the ending of a path or URL names; if that fails, nothing is written.
 
-    `portable` returns the model, once the path is known to be right.
+    `portable` returns the model, once the path is known to be right; `scoring` says how an .sql file scores.
     """
     file = persistence.check_place("path", path)
     ending = Path(file).suffix
-    if ending not in FORMATS:
-        raise ValueError(f"path={str(file)!r} should end with one of {', '.join(FORMATS)}")
+    if ending not in (*FORMATS, ".sql"):
+        raise ValueError(f"path={str(file)!r} should end with one of {', '.join(FORMATS)}, .sql")
+    if (ending == ".sql") != (scoring is not None):
+        raise ValueError(f"path={str(file)!r}: an .sql file needs dialect=, such as 'postgres', and no other file does")
     model = portable()
-    written = FORMATS[ending][type(model)](model)
+    if scoring is None:
+        written = FORMATS[ending][type(model)](model)
+    elif isinstance(model, PortableModel):
+        written = sql_of_classifier(model, tables_of(model), scoring)
+    else:
+        written = sql_of_regression(model.score_tables(), scoring)
     with replacing(file) as out:
         out.write(written)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, Self
@@ -19,7 +20,7 @@ from streamnb.estimators import one_record, preparation
 from streamnb.estimators.classifier import checked_meta
 from streamnb.estimators.incremental import check_forgotten_weight, checked_decay
 from streamnb.estimators.preparation import Preparation, StepRequest
-from streamnb.export.writing import RegressionWeights, linear_regression_of, write
+from streamnb.export.writing import RegressionWeights, linear_regression_of, scoring_of, write
 from streamnb.models.linear import linear_scores
 from streamnb.passes.answering import answer
 from streamnb.passes.checkpoint import checkpoint_folder
@@ -448,7 +449,9 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         self.n_passes_ = arguments.whole_number("n_passes_", fitted["n_passes_"])
         self.converged_ = arguments.one_of("converged_", fitted["converged_"], [True, False])
 
-    def export(self, path: Any) -> None:
+    def export(
+        self, path: Any, *, dialect: str | None = None, table: str = "rows", keep: Sequence[str] | None = None
+    ) -> None:
         """Write the weights, without sums, to a file that other programs predict with.
 
         Parameters
@@ -457,15 +460,18 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
             "m.onnx": an ONNX graph (``pip install streamnb[onnx]``) with the input "rows", float32 (n_rows,
             n_features), and the output "predictions", float64. "m.json": a list of weights for each target, intercepts
             and names of features. Rows of a model of a table have one number for each of its columns, in the order of
-            the file's feature names.
+            the file's feature names. "m.py": plain Python, whose ``predict(record)`` takes a dict. "m.sql": one query
+            that scores the rows of a table, with the column "prediction".
+        dialect, table, keep
+            Of an .sql file, as for `LinearNB.export`.
 
         Raises
         ------
         ValueError
-            The name has another ending, or a column of the table is not one of complete numbers. Nothing is written
-            then.
+            The name has another ending, or a column of the table is not one of complete numbers (.onnx and .json), or
+            is hashed. Nothing is written then.
         ImportError
-            onnx is not installed.
+            onnx or sqlglot is not installed.
 
         Examples
         --------
@@ -476,7 +482,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         ...     sorted(json.loads(pathlib.Path(folder, "m.json").read_text()))
         ['feature_names', 'format', 'intercepts', 'version', 'weights']
         """
-        write(path, lambda: self._exported())
+        write(path, self._exported, scoring_of(dialect, table, keep))
 
     def to_sklearn(self) -> LinearRegression:
         """The model as a fitted LinearRegression of scikit-learn, which does not need this package.
@@ -493,12 +499,12 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         >>> model.to_sklearn().predict([[3.0]]).round(6)
         array([7.])
         """
-        return linear_regression_of(self._exported())
+        return linear_regression_of(self._exported().of_numbers())
 
     def _exported(self) -> RegressionWeights:
         check_is_fitted(self)
         weights, intercepts = self._weights
-        return RegressionWeights(weights, intercepts, preparation.names_of(self)).of_columns(self.encoding_)
+        return RegressionWeights(weights, intercepts, preparation.names_of(self), self.encoding_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

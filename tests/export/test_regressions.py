@@ -36,7 +36,7 @@ def test_weights_that_do_not_fit_are_refused(monkeypatch):
 def test_a_table_of_numbers_has_the_weights_of_its_columns(tmp_path):
     FRAME.to_csv(tmp_path / "rows.csv", index=False)
     model = snb.Ridge().fit(snb.table(tmp_path / "rows.csv", "y", bins=None))
-    found = RegressionWeights(np.array([[1.0], [2.0]]), np.ones(1), None).of_columns(model.encoding_)
+    found = RegressionWeights(np.array([[1.0], [2.0]]), np.ones(1), None, model.encoding_).of_numbers()
     assert dict(zip(found.names, found.weights[:, 0].tolist(), strict=True)) == {"long": 1.0, "wide": 2.0}
     np.testing.assert_allclose(model.to_sklearn().predict(FRAME[["long", "wide"]]), model.predict(FRAME), rtol=1e-12)
 

@@ -54,6 +54,7 @@ DOORS = {  # who may import a library: rooms and modules, function bodies includ
     "sklearn": {"core.row_checks", "evaluation", "selection", "export", "estimators", "regression", "plotting"}
     | {"searching"},
     "onnx": {"export"},
+    "sqlglot": {"export"},
     "click": {"cli"},
     "matplotlib": {"plotting"},
     "jinja2": {"reporting"},
@@ -67,15 +68,15 @@ DOORS = {  # who may import a library: rooms and modules, function bodies includ
 ABOVE = 4  # classes of ours in the order in which attributes of a public one are looked up, itself among them
 NAMED_ALIKE = {"_Positive": {"dispersion"}, "_Sum": {"parts"}}  # names that users, and files, have for both
 MOST = {  # `make house` prints what there is
-    "expression nodes": 298_200,
-    "statements": 45_560,
+    "expression nodes": 302_250,
+    "statements": 46_090,
     "nodes per statement": 6.55,  # fewer files have fewer imports, which are statements without nodes
-    "classes": 694,
-    "files": 335,
-    "files with one importer": 72,
+    "classes": 701,
+    "files": 338,
+    "files with one importer": 74,
     "conditional expressions per 1,000 statements": 56.7,
     "starred arguments per 1,000 statements": 23.4,
-    "lines of tests": 57_270,
+    "lines of tests": 57_560,
 }
 MET = {  # functions, files and depth of a journey, and its reads of the rows
     "LinearNB().fit(zarr)": (468, 57, 17, 1),

@@ -1,0 +1,223 @@
+"""Models as SQL queries and as plain Python: the same probabilities as predict_proba, in real databases."""
+
+import runpy
+import sqlite3
+import warnings
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+
+import streamnb as snb
+from tests.support.postgres import POSTGRES, answer_of_postgres
+from tests.support.refusals import refused
+
+N_ROWS = 400
+NAME = 'select "x"'  # a reserved word and quotes
+
+
+def table(seed=0):
+    """Rows of all kinds of columns, with missing values; strings hold quotes."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            NAME: rng.choice(["it's", 'a "b"', "", "é; DROP TABLE x"], N_ROWS),
+            "size": np.where(rng.random(N_ROWS) < 0.1, np.nan, rng.normal(size=N_ROWS).round(3)),
+            "zip": rng.choice([7, 10115, 20095, 80331], N_ROWS),
+            "open": rng.random(N_ROWS) < 0.5,
+            "n": rng.poisson(3.0, N_ROWS),
+            "day": pd.Timestamp("2019-12-28") + pd.to_timedelta(rng.integers(0, 24 * 900, N_ROWS), unit="h"),
+        }
+    )
+    frame.loc[rng.random(N_ROWS) < 0.1, NAME] = None
+    score = frame["size"].fillna(1.0) + frame["open"] - (frame["zip"] == 7) + rng.logistic(size=N_ROWS)
+    frame["y"] = np.where(score > 0.8, "high", np.where(score < -0.5, "it's low", "none"))
+    return frame
+
+
+def new_rows():
+    """Rows to score: unknown categories, nulls, and numbers beyond those of the fit."""
+    rows = table(1).drop(columns="y")
+    rows.loc[0, NAME] = "unknown"
+    rows.loc[1, "zip"] = 99
+    rows.loc[2, "size"] = 1e300
+    rows.loc[3, "size"] = -1e300
+    return rows
+
+
+def answer(dialect, query, rows):
+    """The result of a query over the table "rows", in the order of its column "id"."""
+    rows = rows.assign(id=np.arange(len(rows)))
+    if dialect == "duckdb":
+        with duckdb.connect() as connection:
+            connection.execute("SET TimeZone = 'UTC'").register("given", rows)
+            found = connection.execute("CREATE TABLE rows AS SELECT * FROM given").execute(query).df()
+    elif dialect == "sqlite":
+        connection = sqlite3.connect(":memory:")
+        rows.to_sql("rows", connection, index=False)
+        found = pd.read_sql(query, connection)
+        connection.close()
+    else:
+        found = answer_of_postgres(query, rows)
+    return found.sort_values("id").drop(columns="id").reset_index(drop=True)
+
+
+def queried(model, dialect, rows, tmp_path):
+    model.export(tmp_path / "model.sql", dialect=dialect, keep=["id"])
+    return answer(dialect, (tmp_path / "model.sql").read_text(), rows)
+
+
+DIALECTS = [
+    "duckdb",
+    "sqlite",
+    pytest.param("postgres", marks=[pytest.mark.process, pytest.mark.skipif(not POSTGRES, reason="no PostgreSQL")]),
+]
+MODELS = {
+    "additive": lambda: snb.AdditiveClassifier(interactions=3),
+    "softmax": lambda: snb.SoftmaxRegression(1.0, standardize=True),
+    "naive Bayes": lambda: snb.LinearNB(),
+    "one against the rest": lambda: snb.LinearNB(scheme="ovr"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::streamnb.StreamnbWarning")  # of values that were in no row of the fit
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("name", MODELS)
+def test_queries_answer_as_the_model(name, dialect, tmp_path):
+    options = {} if name == "softmax" else {"bins": 8}
+    pairs = [("zip", "open")] if name == "softmax" else []
+    rows = snb.table(table(), "y", categorical=["zip"], pairs=pairs, **options)
+    model, given = MODELS[name]().fit(rows), new_rows()
+    found = queried(model, dialect, given, tmp_path)
+    assert list(found) == ["label", *(f"probability of {label}" for label in model.classes_)]
+    np.testing.assert_allclose(found.iloc[:, 1:].to_numpy(float), model.predict_proba(given), rtol=0, atol=1e-12)
+    assert found["label"].tolist() == model.predict(given).tolist()
+
+
+@pytest.mark.filterwarnings("ignore::streamnb.StreamnbWarning")
+@pytest.mark.parametrize("name", MODELS)
+def test_plain_python_answers_as_the_model(name, tmp_path):
+    model, given = MODELS[name]().fit(snb.table(table(), "y", categorical=["zip"])), new_rows()
+    model.export(tmp_path / "model.py")
+    assert (tmp_path / "model.py").read_text().count("import ") == 1
+    plain = runpy.run_path(str(tmp_path / "model.py"))
+    records = given.astype(object).where(given.notna(), None).to_dict("records")
+    found = [plain["predict_proba"](record) for record in records]
+    assert list(found[0]) == model.classes_.tolist()
+    np.testing.assert_allclose([list(one.values()) for one in found], model.predict_proba(given), rtol=0, atol=1e-12)
+    assert [plain["predict"](record) for record in records] == model.predict(given).tolist()
+    dates = [{**record, "day": record["day"].isoformat()} for record in records]
+    assert [plain["predict_proba"](record) for record in dates] == found
+    with pytest.raises(TypeError, match="'size' is 'big', and should be a number"):
+        plain["predict"]({**records[0], "size": "big"})
+    with pytest.raises(KeyError, match="open"):
+        plain["predict"]({name: value for name, value in records[0].items() if name != "open"})
+
+
+ARRAYS = {
+    "functions of columns": lambda: snb.LinearNB("gamma"),
+    "log1p and labels": lambda: snb.LinearNB("multinomial", transform="log1p"),
+    "bins": lambda: snb.LinearNB("bernoulli", transform=snb.Bins(n_bins=4)),
+    "additive": lambda: snb.AdditiveClassifier(interactions=2),
+    "Bernoulli": lambda: snb.BernoulliNB(binarize=0.5),
+    "trees": lambda: snb.TreeNB(binarize=0.5),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_models_of_arrays_have_columns_by_name(name, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.gamma(2.0, size=(200, 3)).round(2) + 0.01
+    y = np.where(X[:, 0] > X[:, 1] + rng.normal(size=200), 1, np.where(X[:, 2] > 2.0, 2, 0))
+    y = np.eye(3, dtype=int)[y] if "labels" in name else y
+    model, rows = ARRAYS[name]().fit(X, y), pd.DataFrame(X, columns=["x0", "x1", "x2"])
+    expected, labels = model.predict_proba(X), model.predict(X)
+    found = queried(model, "duckdb", rows, tmp_path)
+    np.testing.assert_allclose(found.iloc[:, -3:].to_numpy(float), expected, rtol=0, atol=1e-12)
+    model.export(tmp_path / "model.py")
+    plain = runpy.run_path(str(tmp_path / "model.py"))
+    records = rows.to_dict("records")
+    shares = [list(plain["predict_proba"](record).values()) for record in records]
+    np.testing.assert_allclose(shares, expected, rtol=0, atol=1e-12)
+    if "labels" in name:
+        assert found.iloc[:, :3].to_numpy().tolist() == labels.tolist()
+        assert [[k in plain["predict"](record) for k in range(3)] for record in records] == labels.tolist()
+        return
+    assert found["label"].tolist() == [plain["predict"](record) for record in records] == labels.tolist()
+    rows["x1"], X[:, 1] = np.nan, np.nan
+    missing = queried(model, "duckdb", rows, tmp_path)
+    if name == "additive":
+        warnings.simplefilter("ignore")  # of what is missing
+        np.testing.assert_allclose(missing.iloc[:, -3:].to_numpy(float), model.predict_proba(X), rtol=0, atol=1e-12)
+        return
+    assert missing.drop(columns="id", errors="ignore").isna().all(axis=None)
+    with pytest.raises(ValueError, match="missing"):
+        plain["predict"]({**records[0], "x1": None})
+
+
+def test_regressions_of_tables(tmp_path):
+    frame = table().drop(columns="y").assign(y=np.random.default_rng(0).normal(size=N_ROWS))
+    model, given = snb.Ridge(10.0).fit(snb.table(frame, "y", categorical=["zip"])), new_rows()
+    expected = model.predict(given)
+    for dialect in ("duckdb", "sqlite"):
+        np.testing.assert_allclose(queried(model, dialect, given, tmp_path)["prediction"], expected, atol=1e-12)
+    model.export(tmp_path / "model.py")
+    plain = runpy.run_path(str(tmp_path / "model.py"))
+    records = given.astype(object).where(given.notna(), None).to_dict("records")
+    np.testing.assert_allclose([plain["predict"](record) for record in records], expected, rtol=1e-12)
+
+
+def test_queries_read_tables_of_schemas_and_keep_the_columns_of_the_model_by_default(tmp_path):
+    model = snb.SoftmaxRegression().fit([[0.0, 1.0], [1.0, 0.0], [2.0, 0.0]], ["a", "b", "b"])
+    model.export(tmp_path / "m.sql", dialect="duckdb", table="main.new rows")
+    with duckdb.connect() as connection:
+        connection.execute('CREATE TABLE main."new rows" AS SELECT 2.0 AS x0, 0 AS x1, 5 AS id')
+        found = connection.execute((tmp_path / "m.sql").read_text()).df()
+    assert list(found) == ["x0", "x1", "label", "probability of a", "probability of b"]
+    assert found["label"].tolist() == ["b"]
+
+
+def test_whole_numbers_and_booleans_are_one_category_whatever_their_type(tmp_path):
+    frame = pd.DataFrame({"zip": [7, 8] * 50, "y": ["a", "b"] * 40 + ["b", "a"] * 10})
+    model = snb.LinearNB().fit(snb.table(frame, "y", categorical=["zip"]))
+    for values in ([7, 8], [7.0, 8.0], ["7", "8"]):
+        found = queried(model, "duckdb", pd.DataFrame({"zip": values}), tmp_path)
+        assert found["label"].tolist() == ["a", "b"]
+
+
+REFUSED = {
+    "dialect": (dict(path="m.sql", dialect="oracl"), "dialect='oracl' should be one of", "postgres"),
+    "no dialect": (dict(path="m.sql"), "needs dialect="),
+    "dialect of another file": (dict(path="m.json", dialect="duckdb"), "no other file does"),
+    "table of another file": (dict(path="m.py", table="t"), "table='t'", "belong to dialect="),
+    "names": (dict(path="m.sql", dialect="duckdb", keep=["label"]), "keep=", "'label'"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
+def test_what_is_given_wrong(case, tmp_path):
+    (options, *words), model = case, snb.LinearNB().fit([[0.0], [1.0], [2.0]], ["a", "b", "b"])
+    with refused(ValueError, *words):
+        model.export(tmp_path / options.pop("path"), **options)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_has_no_plain_form_is_named(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"word": rng.choice(["a b", "b c"], 60), "x": rng.random(60), "y": rng.integers(0, 2, 60)})
+    models = {
+        "'word'": snb.LinearNB().fit(snb.table(frame, "y", hashed=["word"])),
+        "texts": snb.LinearNB().fit(snb.table(frame, "y", text=["word"])),
+        "norm of the row": snb.LinearNB("multinomial", normalize="l2").fit(rng.random((60, 2)), frame["y"]),
+    }
+    for words, model in models.items():
+        for name, options in (("m.sql", {"dialect": "sqlite"}), ("m.py", {})):
+            with refused(ValueError, words, "save"):
+                model.export(tmp_path / name, **options)
+    zoned = frame.assign(at=pd.date_range("2020-01-01", periods=60, freq="9h", tz="Europe/Berlin")).drop(columns="word")
+    model = snb.LinearNB().fit(snb.table(zoned, "y"))
+    with refused(ValueError, "'at' has a time zone"):
+        model.export(tmp_path / "m.py")
+    with refused(ValueError, "'at' has a time zone"):
+        model.export(tmp_path / "m.sql", dialect="sqlite")
