@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -44,6 +44,18 @@ PAIR_FACTORS = 1.0, 3.0, 10.0
 CELLS_OF_PAIR = 32 * 32  # at most
 READS_TO_CHOOSE = 3  # to learn bins or levels, to count them, and to draw a sample
 CHOSEN = {"l2": "f8", "pair_factor": "f8", "interactions": "i8"}
+
+
+def fit_in_race(
+    model: AdditiveClassifier,
+    given: Any,
+    groups: Any,
+    settles: Callable[[dict[str, np.ndarray]], bool],
+    options: RunOptions,
+) -> None:
+    """Fit a model; where the scores of the first point settle that others win, no other point is tried."""
+    with fitting(model, **{"keep": "auto", **options.fit_options}) as own:
+        run_reads(model._fit(given, own, None, groups, settles))
 
 
 def choices(name: str, given: Any, default: Sequence[float]) -> list[float]:
@@ -304,15 +316,26 @@ class AdditiveClassifier(TrainedClassifier):
             run_reads(self._fit((X, y, sample_weight), options, layer, groups))
         return self
 
-    def _fit(self, given: Any, options: RunOptions, layer: str | None = None, groups: Any = None) -> Reading[None]:
-        """Learn codes of the rows, sum them, draw a sample to choose by, and train the weights."""
+    def _fit(
+        self,
+        given: Any,
+        options: RunOptions,
+        layer: str | None = None,
+        groups: Any = None,
+        settles: Callable[[dict[str, np.ndarray]], bool] | None = None,
+    ) -> Reading[None]:
+        """Learn codes of the rows, sum them, draw a sample to choose by, and train the weights.
+
+        `settles`, given the scores of the first point, says whether no other is tried.
+        """
         self._check_params()
         beside, n_bins = (groups, self.folds), int(max(self.resolutions))
         given = with_table(given, ANY, beside=beside, bins=n_bins, min_count=self.min_count)
         rows = opened_to_read_again(self, given, options, layer, beside)
         coded = yield from self._coded(rows, options)
         options = replace(options, checkpoint=checkpoint_folder(options.checkpoint))
-        terms = yield from fit_terms(self._learner(), coded, rows, self._request(coded, groups), options)
+        request = replace(self._request(coded, groups), settles=settles)
+        terms = yield from fit_terms(self._learner(), coded, rows, request, options)
         self._preparation = replace(self._preparation, step=terms.step, requested="terms")
         self._keep(terms.fitted)
         self._tables, self._judged_by = terms.tables, terms.best.each

@@ -1,6 +1,6 @@
 """How estimators are judged and fitted in a search: CV forms, stacks, and any estimator of scikit-learn."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -33,9 +33,9 @@ from streamnb.scanning.class_scan import ClassScan
 from streamnb.searching.axes import check_once
 from streamnb.searching.encodings import Encoded, in_memory, rows_at
 from streamnb.searching.judging import Judging, ToJudge
-from streamnb.searching.rounds import CandidateGroup, JudgingSteps
+from streamnb.searching.rounds import CandidateGroup, JudgingSteps, beaten
 from streamnb.searching.search_result import Judged
-from streamnb.selection.fold_models import FoldModel, judged_models
+from streamnb.selection.fold_models import FoldModel, judged_models, walked_models, walks_along
 from streamnb.selection.score_table import ENDS, GridScores
 
 OF_ROWS_AS_GIVEN = LinearNBCV, AdditiveClassifier  # which make columns of tables by themselves, whatever the encoding
@@ -111,16 +111,21 @@ def model_of_reads(
     learned, further, done = rows.learn(judging, options), True, set[int]()
     scanned, models = scanned_to_choose(model, rows.whole, judging.groups, options), list[FoldModel]()
     report, scorer = scanned.report, as_scorer(model.scoring)
+    walks = judging.walks and walks_along(scanned)
     found: list[Judged] = []
     while isinstance(asked := (yield found), ToJudge):
-        further = asked.most_reads is None
-        for folds, own in rows.side_by_side(asked.folds):
+        further, late = asked.most_reads is None, asked.out_of_time
+        for folds, own in rows.side_by_side(sorted({*asked.folds} | done) if walks else asked.folds):
             of_folds = scanned
             if rows.nested:
                 of_folds = scanned_to_choose(clone(model), own, judging.groups, options)
                 report += of_folds.report
-            judged, of_reads = run_reads(judged_models(of_folds, scorer, folds, asked.most_reads, asked.out_of_time))
-            models, report = models + judged, report + of_reads
+            if walks:
+                models, of_reads = run_reads(walked_models(of_folds, scorer, folds, models, late))
+            else:
+                judged, of_reads = run_reads(judged_models(of_folds, scorer, folds, asked.most_reads, late))
+                models = models + judged
+            report += of_reads
         done |= {*asked.folds}
         group.report = learned + report
         n_reads = group.report.rows // scanned.stats.n_rows
@@ -173,19 +178,25 @@ def additive_model(
     """An `AdditiveClassifier`, which chooses on the folds of the search, and opens raw rows with bins of its own."""
     done = set[int]()
     found: list[Judged] = []
+
+    def result(folds: Sequence[int], scores: Mapping[str, np.ndarray], **about: Any) -> Judged:
+        on_folds = {name: values[folds] for name, values in scores.items()}
+        return Judged.on(folds, judging.n_folds, on_folds, name=group.names[0], words={}, **about)
+
+    def settles(scores: Mapping[str, np.ndarray], asked: ToJudge) -> bool:
+        look = result(list(asked.folds), scores, point={}, n_features=-1, reads=-1)
+        return beaten(look, asked.rivals, judging)
+
     while isinstance(asked := (yield found), ToJudge):
         if not done:
             if asked.most_reads is not None:
                 model.set_params(max_passes=asked.most_reads)
             with messages.without(ENDS):  # that matter only to the best candidate
-                model.fit(*rows.given, groups=judging.groups, **options.fit_options)
+                additive.fit_in_race(model, rows.given, judging.groups, partial(settles, asked=asked), options)
             group.report = model.report_
         done |= {*asked.folds}
-        folds = sorted(done)
-        scores = {name: values[folds] for name, values in judged_scores(model).items()}
         cost = {"n_features": model.n_features_in_, "reads": READS_TO_CODE + model.n_passes_}
-        about = {"name": group.names[0], "words": {}, "point": model.best_params_}
-        found = [Judged.on(folds, judging.n_folds, scores, **about, **cost)]
+        found = [result(sorted(done), judged_scores(model), point=model.best_params_, **cost)]
     additive.warn_of_ends_chosen(model)
     return model
 

@@ -22,7 +22,10 @@ UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "read": None, "reads": N
 KEPT = 3  # a third of the candidates goes on to the next round
 LEAST_READS = 2  # to judge a model: the second read judges its first step
 AUTO = "auto"
+FEW_ROWS = 100  # of a fold, below which it tells nothing
 MANY_ROWS = 10_000  # of a fold, that tell all but exactly which of several models is better
+LEAST_GAIN = 0.0005  # of a score: less is not worth judging a candidate on further folds
+LARGE_GAIN = 0.003  # the same where these take long
 
 
 # ---- folds and scorings ----------------------------------------------------------------------------------------------
@@ -43,6 +46,7 @@ class Judging:
         How the best model is calibrated.
     n_held : int, about how many rows the first fold has, 0 if unknown
     wide : bool, whether rows have so many features that models take longer than reads
+    walks : bool, whether penalties are judged as far as scores rise, where rows are few
     """
 
     folds: Any
@@ -54,6 +58,7 @@ class Judging:
     calibration: str | None = None
     n_held: int = 0
     wide: bool = False
+    walks: bool = False
 
     def __post_init__(self) -> None:
         arguments.one_of("calibration", self.calibration, ["auto", None])
@@ -65,8 +70,18 @@ class Judging:
 
     @property
     def first_fold_tells(self) -> bool:
-        """Whether one fold says enough to leave out candidates, and saves more than it costs in accuracy."""
+        """Whether one fold says enough to leave out candidates that are far behind."""
+        return self.n_held >= FEW_ROWS
+
+    @property
+    def first_fold_decides(self) -> bool:
+        """Whether one fold says enough to leave out all but the best, and saves more than it costs in accuracy."""
         return self.n_held >= (ENOUGH_ROWS if self.wide else MANY_ROWS)
+
+    @property
+    def least_gain(self) -> float:
+        """The expected gain of a score that is worth judging a candidate on further folds."""
+        return LARGE_GAIN if self.first_fold_decides else LEAST_GAIN
 
     @property
     def calibrates(self) -> bool:
@@ -177,12 +192,14 @@ class ToJudge:
     folds : sequence of int
     most_reads : int, or None for no limit
     deadline : float, of time.perf_counter
+    rivals : results of other candidates on the same folds, where those that are beaten are left out
     """
 
     names: Sequence[str]
     folds: Sequence[int]
     most_reads: int | None = None
     deadline: float = float("inf")
+    rivals: Sequence[Any] = ()
 
     def out_of_time(self) -> bool:
         """Whether the time is spent."""

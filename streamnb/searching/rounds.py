@@ -16,7 +16,7 @@ from streamnb.passes.contract import Report
 from streamnb.searching.judging import AUTO, KEPT, LEAST_READS, Budget, Judging, ToJudge, divide_reads
 from streamnb.searching.search_result import Judged, Search, best_of, goodness, leaders, reasons
 
-LEAST_GAIN = 0.003  # of a score: less is not worth judging a candidate on further folds
+MORE_BY_PAIRS = 0.01  # of a score: what an additive model may gain by pairs and other penalties
 
 # Reads rows as often as is needed before any candidate is judged, and yields nothing; then receives candidates to judge
 # on further folds, and yields their results on all folds so far; at last receives the best candidate, fits its model to
@@ -158,7 +158,8 @@ def _judged(
             names, found = [name for name in alive if group_of[name] is group], list[Judged]()
             if not group.left_out.keys() >= {*names}:
                 deadline = budget.deadline(len(rounds) - number, len(waiting) - place + last)
-                found = group.advance(ToJudge(names, folds, most_reads, deadline))
+                rivals = list(judged.values()) if budget.given == AUTO and not last else []
+                found = group.advance(ToJudge(names, folds, most_reads, deadline, rivals))
             for one in found:
                 if np.isnan(one.mean(judging.scorings[0])):
                     group.left_out[one.name] = f"it has no {judging.scorings[0]} in any fold"
@@ -172,7 +173,7 @@ def _judged(
         ranked.sort(key=lambda one: goodness(one, judging.scorings), reverse=True)
         if budget.given == AUTO and not last:
             ranked = promising(ranked, judging)
-            if len(ranked) == 1:
+            if len(ranked) == 1 and judging.first_fold_decides:
                 _release_others(waiting, judged.values(), judging.scorings)
                 break
         each = (budget.spent - began) / len(folds)
@@ -193,7 +194,7 @@ def _begin(group: CandidateGroup, budget: Budget, any_judged: bool) -> None:
 
 
 def promising(ranked: Sequence[Judged], judging: Judging) -> list[Judged]:
-    """The best candidate, and others whose expected gain over it is at least `LEAST_GAIN`, E[max(0, difference)].
+    """The best candidate, and others whose expected gain over it, E[max(0, difference)], is worth further folds.
 
     The standard error of the difference between two scores from 0 to 1 is taken as half of that on two samples of
     rows: models mostly fail on the same rows.
@@ -204,7 +205,20 @@ def promising(ranked: Sequence[Judged], judging: Judging) -> list[Judged]:
     z = behind / np.maximum(errors, np.finfo(float).tiny)
     gains = errors * (norm.pdf(z) - z * norm.sf(z))
     bounded = (means >= 0.0) & (means <= 1.0)
-    return [one for i, one in enumerate(ranked) if i == 0 or gains[i] >= LEAST_GAIN or not bounded[i]]
+    return [one for i, one in enumerate(ranked) if i == 0 or gains[i] >= judging.least_gain or not bounded[i]]
+
+
+def beaten(one: Judged, rivals: Sequence[Judged], judging: Judging) -> bool:
+    """Whether a candidate is not promising beside others, even if its score were higher by `MORE_BY_PAIRS`.
+
+    A score from 0 to 1 gains at most a quarter of what is left to 1.
+    """
+    scoring = judging.scorings[0]
+    scores = one.scores[scoring]
+    more = np.clip(0.25 * (1.0 - scores), 0.0, MORE_BY_PAIRS)
+    hoped = replace(one, scores={**one.scores, scoring: scores + more})
+    ranked = sorted([hoped, *rivals], key=lambda each: goodness(each, judging.scorings), reverse=True)
+    return all(each is not hoped for each in promising(ranked, judging))
 
 
 def _release_others(done: Sequence[CandidateGroup], judged: Iterable[Judged], scorings: Sequence[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from streamnb.searching.axes import (
 from streamnb.searching.bayes import settings_together
 from streamnb.searching.candidates import OF_ROWS_AS_GIVEN, check_others, group_of, named_models, others_of
 from streamnb.searching.encodings import Encoded, encoded_rows, of_categories, of_transform
-from streamnb.searching.judging import Budget, Judging
+from streamnb.searching.judging import AUTO, Budget, Judging
 from streamnb.searching.rounds import CandidateGroup, planned, searched, within_reads
 from streamnb.searching.search_result import Search
 from streamnb.selection.score_table import check_choice
@@ -103,14 +104,15 @@ def search(
         Any estimators with scikit-learn's `fit` and `predict`, including pipelines: fitted once without each fold, so
         that none of their steps learns from held-out rows. They need X and y in memory.
     budget : "auto", str or float, optional
-        By default, "auto", all candidates are judged on one fold first, if it has 10,000 rows or more, or 500 of over
-        300 features; only those that may gain 0.003 by it, in expectation, are judged on the other folds, and none if
-        the best is alone. None judges all of them on all folds. A limit is of time, 600 or "600s" ("10m", "2h"), or of
-        reads, "20 reads", including the fit to all rows. With a limit of time, all candidates are judged on a ninth of
-        the folds, then on a third, then on all; where time is short, only the best third goes on, and models of several
-        reads take as many as time allows. Candidates that dropped out are in the table with the number of their folds.
-        With a limit of reads, which serve all folds at once, each model may take equally many. A search may exceed its
-        time by a step that began in time.
+        By default, "auto", all candidates are judged on one fold first, if it has 100 rows or more; those that may gain
+        0.0005 by it, in expectation, are judged on the other folds. Of a fold of 10,000 rows, or 500 of over 300
+        features, those that may gain 0.003, and none if the best is alone. Penalties of models of several reads are
+        judged from the middle on, as far as scores rise, if rows are few and stay here. None judges all of them on all
+        folds. A limit is of time, 600 or "600s" ("10m", "2h"), or of reads, "20 reads", including the fit to all rows.
+        With a limit of time, all candidates are judged on a ninth of the folds, then on a third, then on all; where
+        time is short, only the best third goes on, and models of several reads take as many as time allows. Candidates
+        that dropped out are in the table with the number of their folds. With a limit of reads, which serve all folds
+        at once, each model may take equally many. A search may exceed its time by a step that began in time.
     scoring : str, callable or a list of these
         As for `LinearNBCV`; the first chooses, and the next ones break ties. By default "overall", the mean of
         accuracy, area under ROC curves and exp(-log loss), and each of these. Where a candidate is a
@@ -186,6 +188,7 @@ def search(
             scoring = default_scoring(given[1], axes.get("schemes", []), estimators, usual)
         scorer = check_choice("joint", folds, 1, seed, scoring, "best")
         judging = _judging(folds, groups, seed, scoring, scorer, calibration, encoded[0].rows)
+        judging = replace(judging, walks=limits.given == AUTO)
         candidates, left_out = _candidates(axes, chosen, encoded, judging, options)
         if other_models:
             candidates += others_of(other_models, given, judging)

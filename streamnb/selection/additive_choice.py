@@ -194,8 +194,8 @@ class ScannedTerms:
         def factors(point: dict[str, Any]) -> np.ndarray:
             return terms.factors(point["pair_factor"])
 
-        method = LayeredMethod(softmax_of, len(columns.features), terms.layers.parts, factors, chooser.starts)
-        learner = replace(chooser.learner, method=method, max_passes=FEW_READS)
+        method = LayeredMethod(softmax_of, len(columns.features), terms.layers.parts, factors)
+        learner = replace(chooser.learner, method=method.comparing(chooser.starts), max_passes=FEW_READS)
         folding, steps = Folding(chooser.n_folds, by="given"), StepsOfFolds()
         scanned = run_reads(scan_to_train(learner, RowOptions(), steps, given, folding, chooser.options))
         return cls(columns, matrix, scanned)

@@ -1,6 +1,6 @@
 """Fits an additive model: codes of features, a choice on a sample of the rows, then the weights of all rows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -110,6 +110,8 @@ class AdditiveRequest:
     monotone : dict of name to 1 or -1
     folds, groups, seed, scorer
         The folds, their groups and seed, and the scores by which points are judged.
+    settles : callable, optional
+        Whether no other point than the first is tried, given its scores on the folds by each scorer.
     """
 
     l2: Sequence[float]
@@ -122,6 +124,7 @@ class AdditiveRequest:
     groups: Any
     seed: int
     scorer: Scorer
+    settles: Callable[[dict[str, np.ndarray]], bool] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,6 +226,8 @@ def choose(
     """
     stage, middle = chooser.without_pairs, request.l2[len(request.l2) // 2]
     judged = stage.judged([{"l2": middle, "l1": 0.0, "pair_factor": 1.0, "interactions": 0}])
+    if request.settles is not None and request.settles(judged[0].each):
+        return judged[0], stage, judged
     judged += _other_penalties(request, stage, judged[0])
     best = max(judged, key=lambda point: point.mean)
     automatic, given = request.interactions == "auto", not isinstance(request.interactions, int | str)

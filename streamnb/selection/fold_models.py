@@ -5,7 +5,7 @@ therefore known after every read, and the number of reads is a hyperparameter li
 regularises.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from hashlib import sha256
@@ -32,6 +32,7 @@ from streamnb.selection.out_of_fold import (
 )
 from streamnb.selection.score_table import GridScores, check_defined, points_of, scored
 from streamnb.stats.row_sample import SampleTask, sample_size
+from streamnb.training.fitting import DescentMethod
 from streamnb.training.learner import FittedModel
 from streamnb.training.method import Method, Trained, Trainer
 from streamnb.training.objectives import features_used
@@ -47,6 +48,8 @@ from streamnb.training.reading import (
 
 DIGITS = 12  # of scores; further digits may depend on the order in which weights were added up
 PATIENCE = 5  # a model stops after at least this many reads without a better score on its fold
+FEW_SCORES = 1 << 20  # of rows and classes, of which models take less time than Python does between reads
+LEAST_POINTS = 3
 CLEAR = 2.0  # standard errors; the best of many numbers of reads is often one above
 
 
@@ -332,6 +335,78 @@ def judged_models(
     return found, report
 
 
+def walks_along(scanned: ScannedRows) -> bool:
+    """Whether models of the points can start from each other: points differ in l2, and rows are cheap to read again."""
+    rows, method = scanned.shared.read, scanned.learner.method
+    few = scanned.stats.n_rows * len(scanned.stats.classes) <= FEW_SCORES
+    of_l2 = isinstance(method, DescentMethod) and not any(point["l1"] for point in scanned.grid)
+    return few and of_l2 and rows.sites is None and not rows.lazy and len(scanned.grid) >= LEAST_POINTS
+
+
+def walked_models(
+    scanned: ScannedRows,
+    scorer: Scorer,
+    folds: Sequence[int],
+    known: Sequence[FoldModel] = (),
+    time_is_up: Callable[[], bool] | None = None,
+) -> Reading[tuple[list[FoldModel], Report]]:
+    """Models without each of `folds` at some points, from the best one so far on while scores rise; and the report.
+
+    For rows that are cheap to read again, as models of different points do not share reads: each starts from the
+    weights of the point before, ends once a step gains little, and is judged at its end. `known` are models of some of
+    these folds. Returns the models of points that have all of them.
+    """
+    learner, grid, report = scanned.learner, scanned.grid, Report()
+    of_points = [{model.fold: model for model in of_point} for of_point in models_by_point(known, len(grid))]
+    starts: dict[int | None, np.ndarray] = {}
+    method: Any = learner.method
+    comparing = replace(scanned, learner=replace(learner, method=method.comparing(starts)))
+
+    def score_of(point: int) -> Reading[float]:
+        """The mean score of a point, whose missing models are trained first."""
+        nonlocal report
+        models = of_points[point]
+        missing = [fold for fold in folds if fold not in models]
+        if missing:
+            alone = replace(comparing, grid=[grid[point]])
+            found, more = yield from judged_models(alone, scorer, missing, time_is_up=time_is_up)
+            report += more
+            for model in found:
+                model.point = point
+                models[model.fold] = model
+        starts.update({fold: model.outcome for fold, model in models.items() if model.outcome is not None})
+        return _mean_score([models[fold] for fold in folds])
+
+    first = best = _middle(of_points)
+    highest = yield from score_of(first)
+    for step in (1, -1):
+        while 0 <= best + step < len(grid):
+            score = yield from score_of(best + step)
+            if not score > highest:
+                break
+            best, highest = best + step, score
+        if best != first:
+            break
+    complete = [of_point for of_point in of_points if of_point.keys() >= {*folds}]
+    return [model for of_point in complete for model in of_point.values()], report
+
+
+def _middle(of_points: Sequence[dict[int, FoldModel]]) -> int:
+    """The point with the best mean score of those on most folds so far; without any, that in the middle."""
+    most = max(map(len, of_points))
+    if most == 0:
+        return len(of_points) // 2
+    means = [_mean_score(models.values()) if len(models) == most else -np.inf for models in of_points]
+    return int(np.argmax(means))
+
+
+def _mean_score(models: Iterable[FoldModel]) -> float:
+    """The mean of the scores at the end, of those that are defined; -inf without any."""
+    scores = np.array([model.scores[-1][0][0] for model in models])
+    defined = scores[~np.isnan(scores)]
+    return float(defined.mean()) if len(defined) else -np.inf
+
+
 def fit_chosen(
     scanned: ScannedRows,
     models: Sequence[FoldModel],
@@ -372,6 +447,8 @@ def scores_by_reads(scanned: ScannedRows, models: Sequence[FoldModel], scorer: S
     points, found, used = [], [], []
     learner, stats = scanned.learner, scanned.stats
     for point, of_point in zip(scanned.grid, models_by_point(models, len(scanned.grid)), strict=True):
+        if not of_point:
+            continue
         allowed = learner.method.final_max_passes(_outcomes(of_point))
         for n_reads in range(1, max(1, *(len(model.reached) for model in of_point)) + 1):
             at = [model.after(n_reads) for model in of_point]

@@ -97,8 +97,13 @@ class CentredFeatures:
         point[-1] += self._at_means(point)
         return point
 
-    def outcome(self, point: np.ndarray) -> np.ndarray | None:
-        """What another model may start from."""
+    def outcome(self, point: np.ndarray) -> np.ndarray:
+        """What another model of the same rows may start from."""
+        return point
+
+    def from_outcome(self, found: np.ndarray) -> np.ndarray:
+        """The point of an outcome."""
+        return found.copy()
 
     def gradient(self, of_rows: np.ndarray) -> np.ndarray:
         """The gradient of a loss in these coordinates, from the gradient that a read returned."""

@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable, Generator, Mapping
+from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,7 +25,8 @@ MOST_WEIGHTS = 1 << 22  # with more of them, steps on a sample cost as much as r
 CONSTANT = 1e-28  # share of the mean square; a smaller variance is rounding
 LARGEST_NORM = 1e4  # of weights without a penalty, for features scaled to variance 1
 MANY = 10_000  # rows, of which each read takes time
-ROUGH_GAIN = 1e-4  # what a step should gain for each row of a model that is only compared with others
+ROUGH_GAIN = 1e-5  # what a step should gain for each row of a model that is only compared with others
+ROUGH_GAIN_OF_LAYERS = 1e-4  # the same for additive models, whose steps take longer
 LEAST_GAIN = 3e-5  # what a step should gain for each of them; less with the square of a tolerance below USUAL
 USUAL = 1e-4
 SLACK = 1.001  # factor on an objective that allows for rounding
@@ -40,9 +42,21 @@ class DescentMethod(Method):
     """
 
     n_arrays = 2 * PAIRS + 15
+    _rough_gain = ROUGH_GAIN
+    _starts: Mapping[int | None, np.ndarray] | None = None
 
     def __init__(self, objective_of: Callable[[ClassStats], Objective]):
         self._objective_of = objective_of
+
+    def comparing(self, starts: Mapping[int | None, np.ndarray]) -> Self:
+        """The method for models without each fold that are only compared, and start from outcomes of others.
+
+        `starts` has the outcome of another model without that fold, whose features are the first of these, if there is
+        one.
+        """
+        comparing = copy(self)
+        comparing._starts = starts
+        return comparing
 
     def objective(self, stats: ClassStats) -> Objective:
         return self._objective_of(stats)
@@ -57,7 +71,17 @@ class DescentMethod(Method):
         return bool(point["l1"] == 0.0 < point["l2"] < loss)
 
     def trainer(self, data: TrainingData, point: dict[str, Any], tol: float, max_passes: int) -> Trainer:
-        return DescentTrainer(data, Penalties(point["l2"], point["l1"]), tol, max_passes)
+        return self._trainer(data, CentredFeatures(data.sums, data.scale), point, tol, max_passes)
+
+    def _trainer(
+        self, data: TrainingData, at: CentredFeatures, point: dict[str, Any], tol: float, max_passes: int
+    ) -> Trainer:
+        penalties = Penalties(point["l2"], point["l1"])
+        if self._starts is None:
+            return DescentTrainer(data, penalties, tol, max_passes, at)
+        start = self._starts.get(data.outside)
+        start = None if start is None else at.from_outcome(start)
+        return DescentTrainer(data, penalties, tol, max_passes, at, start, self._rough_gain)
 
 
 class LayeredMethod(DescentMethod):
@@ -75,13 +99,11 @@ class LayeredMethod(DescentMethod):
     factors : callable
         Returns factors of the features, (n_features,), given a point. The l2 penalty of a weight is divided by the
         square of its factor.
-    starts : dict of int to array, optional
-        For models without each fold that are only compared: the outcome of another one without that fold, whose
-        features are the first of these, if there is one.
     """
 
     narrows = False  # features that no row has are part of others
     indicators = True
+    _rough_gain = ROUGH_GAIN_OF_LAYERS
 
     def __init__(
         self,
@@ -89,11 +111,10 @@ class LayeredMethod(DescentMethod):
         n_values: int,
         parts: sp.csr_array,
         factors: Callable[[dict[str, Any]], np.ndarray],
-        starts: Mapping[int | None, np.ndarray] | None = None,
     ):
         super().__init__(objective_of)
         self.sampling = Sampling(share=1.0, products=20, whole=True, n_values=n_values)
-        self._parts, self._factors, self._starts = parts, factors, starts
+        self._parts, self._factors = parts, factors
 
     def n_trained(self, n_used: int) -> int:
         return int(self._parts.shape[1])
@@ -105,12 +126,7 @@ class LayeredMethod(DescentMethod):
         return LayeredSums.of(data.sums, self._parts)
 
     def trainer(self, data: TrainingData, point: dict[str, Any], tol: float, max_passes: int) -> Trainer:
-        at, penalties = LayeredFeatures(data.solved, self._factors(point)), Penalties(point["l2"], point["l1"])
-        if self._starts is None:
-            return DescentTrainer(data, penalties, tol, max_passes, at)
-        start = self._starts.get(data.outside)
-        start = None if start is None else at.from_outcome(start)
-        return DescentTrainer(data, penalties, tol, max_passes, at, start, rough=True)
+        return self._trainer(data, LayeredFeatures(data.solved, self._factors(point)), point, tol, max_passes)
 
 
 class DescentTrainer(Trainer):
@@ -129,8 +145,9 @@ class DescentTrainer(Trainer):
         The coordinates in which weights are trained.
     start : (n_features + 1, R), optional
         A point in these coordinates to start from.
-    rough : bool
-        Whether the model is only compared with others: it ends early, and the weights of the end alone are judged.
+    rough_gain : float
+        Above 0 for a model that is only compared with others: it ends early, where a step should gain no more than this
+        for each row, and the weights of the end alone are judged.
     """
 
     def __init__(
@@ -141,10 +158,10 @@ class DescentTrainer(Trainer):
         max_passes: int,
         coordinates: CentredFeatures | None = None,
         start: np.ndarray | None = None,
-        rough: bool = False,
+        rough_gain: float = 0.0,
     ):
         super().__init__(data)
-        self._rough, self._start_point = rough, start
+        self._rough_gain, self._start_point = rough_gain, start
         self._penalties, self._tol, self._max_passes = penalties, tol, max_passes
         self._start_weights = data.start
         self._at = CentredFeatures(data.sums, data.scale) if coordinates is None else coordinates
@@ -192,7 +209,7 @@ class DescentTrainer(Trainer):
         descent = yield from self._descended(visit, self._tol * first)
         if descent.arrived:
             self._check_optimum(descent.visit)
-        if self._rough:
+        if self._rough_gain:
             yield self.judged(self._at.for_rows(descent.visit.point))
         return self._ended(descent.visit.point, descent.arrived, self._memory.length(descent.visit.steepest) / first)
 
@@ -201,14 +218,15 @@ class DescentTrainer(Trainer):
         weight, penalised = self._sums.weight, self._penalties.l2 > 0.0
         gain = LEAST_GAIN * min(self._tol / USUAL, 1.0) ** 2
         least = gain * weight if penalised and weight >= MANY else 0.0
-        if self._rough:
-            least = ROUGH_GAIN * weight
+        if self._rough_gain:
+            least = self._rough_gain * weight
         self._descent = descent = Descent(self._memory, self._penalties, target, visit, least)
         yield from descent.run(self._read, lambda: self.n_passes < self._max_passes)
         return descent
 
     def _ended(self, point: np.ndarray, converged: bool, left: float) -> Trained:
-        return self.trained(self._at.of_model(point), converged, left, self._at.outcome(point))
+        outcome = self._at.outcome(point) if self._rough_gain else None
+        return self.trained(self._at.of_model(point), converged, left, outcome)
 
     def _check_optimum(self, visit: Visit, arrived: bool = True) -> None:
         """Raise where no optimum exists: without a penalty, weights of separable rows grow without bound."""
@@ -298,7 +316,7 @@ class DescentTrainer(Trainer):
             weights /= per
         task = replace(self.task, weights=weights, grid=grid, top=float(power_above(most)), **along)
         passes = [Pass(task, without=self.fold)]
-        if judged is not None and not self._rough:
+        if judged is not None and not self._rough_gain:
             passes += self.judged(weights if judged is point else self._at.for_rows(judged))
         totals = yield passes
         return totals[0], time.perf_counter() - began

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+import zarr
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, roc_auc_score
@@ -128,7 +129,7 @@ def test_an_additive_model_chooses_on_the_folds_of_the_search():
     rows = rng.uniform(-1, 1, (400, 3))
     y = np.where(rows[:, 0] * rows[:, 1] > 0, "a", "b")
     model = snb.AdditiveClassifier(1, l2=1.0, pair_factor=1.0, resolutions=(4, 16))
-    found = snb.search(rows, y, models=[model], families=["gaussian"], folds=3, show=False)
+    found = snb.search(rows, y, models=[model], families=["gaussian"], folds=3, budget=None, show=False)
     assert isinstance(found.best_, snb.AdditiveClassifier)
     alone = model.set_params(folds=3, scoring="neg_log_loss").fit(rows, y)
     best = next(one for one in found.candidates if "Additive" in one.name)
@@ -153,3 +154,37 @@ def test_the_model_of_all_rows_converges_unless_reads_are_limited():
     assert further.history_["objective"][-1] < limited.history_["objective"][-1]
     for model in (further, limited):
         assert len(model.history_["held_out_score"]) == model.n_passes_
+
+
+@pytest.mark.parametrize("l2", [[1e4, 1e3, 100.0, 10.0, 1.0, 0.1, 0.01], [0.1, 0.01, 0.001]])
+def test_penalties_are_judged_as_far_as_scores_rise(l2, tmp_path):
+    rows, y = load_iris(return_X_y=True)
+    rows, y = np.concatenate([rows, rows[::2] + 0.01])[1:], np.concatenate([y, y[::2]])[1:]
+    model = snb.SoftmaxRegressionCV(l2, standardize=True, max_passes=100)
+    asked = {"models": [model], "families": ["gaussian"], "scoring": "neg_log_loss", "show": False}
+    found, every = (snb.search(rows, y, **asked, budget=budget) for budget in ("auto", None))
+    assert isinstance(found.best_, snb.SoftmaxRegressionCV)
+    one, other = found.best_, every.best_
+    judged = sorted({point["l2"] for point in one.cv_results_["params"]}, reverse=True)
+    at = sorted(l2, reverse=True).index(judged[0])
+    assert judged == sorted(l2, reverse=True)[at : at + len(judged)]  # without gaps, and the best has worse neighbours
+    assert one.best_score_ > other.best_score_ - 0.001
+    store = zarr.create_array(tmp_path / "rows.zarr", data=rows, chunks=(37, 4))
+    for X, n_threads in ((rows, 2), (store, 2)):
+        again = snb.search(X, y, **asked, n_threads=n_threads)
+        np.testing.assert_array_equal(again.best_.coef_, one.coef_)
+        assert [each.mean("neg_log_loss") for each in again.ranked] == [
+            each.mean("neg_log_loss") for each in found.ranked
+        ]
+
+
+def test_an_additive_model_that_is_beaten_tries_no_pairs():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(1_000, 6))
+    y = rows @ rng.normal(size=6) > 0.3 * rng.normal(size=1_000)
+    models = [snb.SoftmaxRegressionCV([1.0]), snb.AdditiveClassifier()]
+    found = snb.search(rows, y, families=[], models=models, show=False)
+    n_folds = {one.name.partition("(")[0]: one.n_folds for one in found.candidates}
+    assert n_folds == {"SoftmaxRegressionCV": 5, "AdditiveClassifier": 1}
+    (beaten,) = (one for one in found.candidates if "Additive" in one.name)
+    assert beaten.point["interactions"] == 0 and beaten.point["l2"] == 1.0

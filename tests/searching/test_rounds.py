@@ -56,8 +56,10 @@ def test_only_those_that_may_be_the_best_are_judged_on_more_than_one_fold(monkey
             np.testing.assert_array_equal(judged.scores["accuracy"][on], whole[judged.name].scores["accuracy"][on])
     best = every.ranked[0].mean("accuracy")
     assert whole[looked.ranked[0].name].mean("accuracy") > best - 0.003
-    few = snb.search(rows[:1000], y[:1000], **asked, **QUIET)
-    assert {one.n_folds for one in few.candidates} == {5}
+    few = snb.search(rows[:1000], y[:1000], **asked, **QUIET)  # the best of few rows is judged on all folds
+    assert few.ranked[0].n_folds == 5 and {one.n_folds for one in few.candidates} == {1, 5}
+    fewer = snb.search(rows[:450], y[:450], **asked, **QUIET)
+    assert {one.n_folds for one in fewer.candidates} == {5}
 
 
 def test_a_budget_of_reads_is_kept_to():
