@@ -189,7 +189,7 @@ def check_labels(y: Any, name: str = "y", first_row: int = 0) -> np.ndarray:
         raise TypeError(f"{name} has dtype {labels.dtype}; labels should be ints, strings or bools")
     if labels.dtype == np.uint64:
         if labels.size and labels.max() >= 2**63:
-            raise ValueError(f"{name} has the label {labels.max()}; numbers should be below 2**63, or give strings")
+            raise _too_large(name, labels.max())
         labels = labels.astype(np.int64)
     if labels.dtype.kind == "f":
         _check_float_labels(labels, name, first_row)
@@ -242,7 +242,7 @@ def _from_objects(labels: np.ndarray, name: str, first_row: int) -> np.ndarray:
         return labels.astype(bool)
     if all(issubclass(k, (numbers.Real, np.number)) for k in kinds) and not any(issubclass(k, bool) for k in kinds):
         if all(issubclass(k, numbers.Integral) for k in kinds) and max(labels) >= 2**63:  # floats in NumPy
-            raise ValueError(f"{name} has the label {max(labels)}; numbers should be below 2**63, or give strings")
+            raise _too_large(name, max(labels))
         return np.array(labels.tolist())
     if kinds <= {list, tuple, set, frozenset, np.ndarray}:
         raise lists_of_labels(name)
@@ -294,6 +294,12 @@ def _check_float_labels(labels: np.ndarray, name: str, first_row: int) -> None:
             f"Unknown label type: continuous. {name} holds {labels[bad[0]]} at row {first_row + bad[0]}; labels should "
             f"be ints, strings or bools: a classifier cannot be trained on a continuous target; {FOR_NUMBERS}"
         )
+    if labels.size and np.abs(labels).max() >= 2**63:  # as files of lines give whole numbers of more digits
+        raise _too_large(name, int(labels[np.abs(labels).argmax()]))
+
+
+def _too_large(name: str, label: Any) -> ValueError:
+    return ValueError(f"{name} has the label {label}; numbers should be below 2**63, or give strings")
 
 
 def check_repeated(y: Any) -> None:

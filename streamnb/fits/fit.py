@@ -90,6 +90,11 @@ def answered(
         total, report = yield ReadRequest(first.statistic, rows, options)
         return [total], np.array([report.rows]), report
     for each in passes:
+        if folding is not None and each.n_folds not in (None, folding.n_splits):
+            raise ValueError(
+                f"n_folds={each.n_folds} of cross_validated or searched, and the rows have {folding.n_splits} "
+                "folds; give both the same number, that of all repeats"
+            )
         if each.fold is not None and folding is None:
             raise ValueError("passes name folds, and the rows have none; give folds=")
         if each.fold is not None and folding is not None and not 0 <= each.fold < folding.n_splits:
@@ -168,13 +173,15 @@ def together(fits: "Iterable[Fit[T]]", n_threads: int = 1) -> "Fit[list[T]]":
     return results
 
 
-def of_fold(fit: "Fit[T]", fold: int) -> "Fit[T]":
+def of_fold(fit: "Fit[T]", fold: int, n_folds: int | None = None) -> "Fit[T]":
     """The same fit without the rows of a fold, whatever it learns on the way.
 
     Parameters
     ----------
     fit : generator of sequences of Pass
     fold : int
+    n_folds : int, optional
+        The number of folds; rows with another one are refused.
 
     Returns
     -------
@@ -204,7 +211,7 @@ def of_fold(fit: "Fit[T]", fold: int) -> "Fit[T]":
             passes = fit.send(totals)
         except StopIteration as end:
             return end.value
-        totals = yield [each.of_fold(fold) for each in passes]
+        totals = yield [each.of_fold(fold, n_folds) for each in passes]
 
 
 def cross_validated(make_fit: "Callable[[], Fit]", n_folds: int, judge: Callable) -> "Fit[list]":
@@ -215,7 +222,7 @@ def cross_validated(make_fit: "Callable[[], Fit]", n_folds: int, judge: Callable
     make_fit : callable
         Returns a new fit.
     n_folds : int
-        The number of folds, of all repeats.
+        The number of folds, of all repeats; another one than that of the rows is an error.
     judge : callable
         Given a model, returns the statistic that judges it on rows, such as an evaluation.
 
@@ -254,8 +261,8 @@ def cross_validated(make_fit: "Callable[[], Fit]", n_folds: int, judge: Callable
     >>> [float(each.squares) for each in errors]
     [18.5, 22.5]
     """
-    models = yield from together(of_fold(make_fit(), fold) for fold in range(n_folds))
-    judged = yield [Pass(judge(model), inside=fold) for fold, model in enumerate(models)]
+    models = yield from together(of_fold(make_fit(), fold, n_folds) for fold in range(n_folds))
+    judged = yield [Pass(judge(model), inside=fold, n_folds=n_folds) for fold, model in enumerate(models)]
     return list(judged)
 
 

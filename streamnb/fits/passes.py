@@ -31,6 +31,8 @@ class Pass:
         The fold that is left out. Folds of the second repeat follow those of the first.
     inside : int or None
         The only fold that counts.
+    n_folds : int or None
+        The number of folds, of all repeats, that the fit expects; rows with another one are refused.
 
     Examples
     --------
@@ -54,17 +56,18 @@ class Pass:
     statistic: Any
     without: int | None = None
     inside: int | None = None
+    n_folds: int | None = None
 
     @property
     def fold(self) -> int | None:
         """The fold that the pass names."""
         return self.inside if self.without is None else self.without
 
-    def of_fold(self, fold: int) -> "Pass":
-        """The same pass without the rows of a fold."""
+    def of_fold(self, fold: int, n_folds: int | None = None) -> "Pass":
+        """The same pass without the rows of a fold, of `n_folds` where the fit expects so many."""
         if self.fold is not None:
             raise ValueError(f"the pass is of fold {self.fold} already")
-        return replace(self, without=fold)
+        return replace(self, without=fold, n_folds=n_folds)
 
 
 @dataclass(frozen=True)

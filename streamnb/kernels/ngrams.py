@@ -16,6 +16,7 @@ CODE, WORD, SPACE, HARD = (1 << 21) - 1, 1 << 21, 1 << 22, 1 << 23
 BLANK = 32
 WORDS, CHARACTERS, BYTES = 0, 1, 2
 SPARE = 32  # bytes after a line that may be written or read, and are ignored
+KEY_FACTOR, KEY_BITS = 2442741, (1 << 40) - 1  # of hashes of keys, whose products fit int64
 DIGIT = 11  # bits of a column in one pass of the radix sort, at most
 
 
@@ -129,6 +130,38 @@ def count_lines(buffer, quoted, smallest, inside):
             inside = inside != (quoted and byte == 34)
             blank = blank and (byte < smallest or byte == 13)
     return n, end, inside
+
+
+@kernel
+def first_new_key(buffer, at, depth, known):
+    # the first key of JSON objects, of those that are no values of others, whose hash is not among the sorted `known`:
+    # where it begins and ends within its quotes, and its hash; -1 where there is none
+    is_key = False
+    while at < len(buffer):
+        byte = int(buffer[at])
+        if byte == 34:
+            at += 1
+            begin, code = at, 0
+            while at < len(buffer) and buffer[at] != 34:
+                if is_key:
+                    code = ((code ^ int(buffer[at])) * KEY_FACTOR + 1) & KEY_BITS
+                at += 1 + (buffer[at] == 92)
+            if is_key:
+                place = np.searchsorted(known, code)
+                if place == len(known) or known[place] != code:
+                    return begin, min(at, len(buffer)), code
+            is_key = False
+        elif byte == 123 or byte == 91:
+            depth += 1
+            is_key = depth == 1 and byte == 123
+        elif byte == 125 or byte == 93:
+            depth -= 1
+        elif byte == 44:
+            is_key = depth == 1
+        elif byte == 10:
+            depth = 0
+        at += 1
+    return -1, -1, 0
 
 
 # ---- units -----------------------------------------------------------------------------------------------------------

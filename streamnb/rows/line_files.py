@@ -78,6 +78,7 @@ def _index(infer: Infer, compression: Callable[[str], str | None], path: str) ->
     with unpacked_file(path, packed, file_now) as file:
         form, offsets[0], rest = _read_head(infer, file, path)
         for n, piece in _whole_pieces(form, file, rest, path):
+            form = form.grown(piece, infer, path) if isinstance(form, Format) else form
             if n:
                 offsets.append(offsets[-1] + len(piece))
                 rows.append(rows[-1] + n)

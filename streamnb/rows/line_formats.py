@@ -5,12 +5,13 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from streamnb.core.messages import DataError, listed
-from streamnb.kernels.ngrams import count_lines
+from streamnb.kernels.ngrams import count_lines, first_new_key
 from streamnb.rows.files import CSV, JSON, LINES, pyarrow_for
 from streamnb.rows.records import RowsAlone, StoredColumns, StoredLines, bounds_of, of_columns
 from streamnb.rows.table_columns import BOOLEAN, CATEGORY, DATES, NOTHING, NUMBER, arrow, kind_of, type_in_lines
@@ -152,14 +153,22 @@ class Format:
         wrong = (any(isinstance(record, str) for record in self._records(line)) for line in self.stored(piece))
         return b"".join(line + b"\n" for line, bad in zip(self.stored(piece), wrong, strict=True) if not bad)
 
-    def lacking(self, piece: bytes, names: frozenset[str]) -> frozenset[str]:
-        """The names that do not occur in any record."""
-        left = set(names)
-        for record in self._records(piece) if left else ():
-            left.difference_update(record)
-            if not left:
-                break
-        return frozenset(left)
+    def grown(self, piece: bytes, infer: "Infer", where: str) -> "Format":
+        """The format with the keys that objects of JSON have from this piece on; rows before lack them."""
+        if self.kind != JSON or self.fields.text is not None:
+            return self
+        known = self.types.keys() - self.unseen
+        keys, _ = _new_keys(piece, _hashes(frozenset(known)))
+        late = [name for name in keys if name not in known]
+        if not late:
+            return self
+        records = (record for record in self._records(piece) if isinstance(record, dict))
+        rows = [json.dumps({name: record[name] for name in late if name in record}) for record in records]
+        try:
+            later, _ = infer("\n".join(rows).encode(), JSON, where)
+        except DataError:  # of several types: told with its row where the column is read
+            later = replace(self, types=dict.fromkeys(late, arrow().string()), unseen=self.unseen.difference(late))
+        return replace(self, types={**self.types, **later.types, **self.types}, unseen=self.unseen & later.unseen)
 
     def _records(self, piece: bytes) -> Iterator[Any]:
         """Each record as a dict, or what is wrong with it."""
@@ -179,6 +188,25 @@ class Format:
             yield record if isinstance(record, dict) else f"not a JSON object: {_shown(line)}"
 
 
+def _new_keys(piece: bytes, known: np.ndarray) -> tuple[list[str], np.ndarray]:
+    """The keys of JSON objects whose hashes are not among the sorted ones, and all hashes."""
+    letters, names = np.frombuffer(piece, np.uint8), []
+    begin, stop, code = first_new_key(letters, 0, 0, known)
+    while begin >= 0:
+        known = np.insert(known, np.searchsorted(known, code), code)
+        with suppress(ValueError):
+            names.append(json.loads(piece[begin - 1 : stop + 1].decode("utf-8", "replace")))
+        begin, stop, code = first_new_key(letters, stop + 1, 1, known)
+    return list(dict.fromkeys(names)), known
+
+
+@lru_cache(maxsize=16)
+def _hashes(names: frozenset[str]) -> np.ndarray:
+    """The sorted hashes of keys, in both ways in which JSON is written."""
+    written = [json.dumps(dict.fromkeys(names, 0), ensure_ascii=plain) for plain in (True, False)]
+    return _new_keys("\n".join(written).encode("utf-8", "replace"), np.array([], np.int64))[1]
+
+
 def _read_json(piece: bytes, names: Any, types: dict[str, Any]) -> Any:
     from pyarrow import BufferReader, json, schema
 
@@ -193,8 +221,9 @@ def _fits(value: Any, dtype: Any, kind: str) -> bool:
     """Whether a value has this type; values of CSV are strings."""
     of = kind_of(dtype)
     if kind == JSON and of not in DATES:
-        whole = arrow().types.is_integer(dtype)
-        takes: Any = {CATEGORY: str, BOOLEAN: bool, NUMBER: int if whole else int | float}.get(of or "", object)
+        if arrow().types.is_integer(dtype):
+            return type(value) is int and abs(value) < 2**63
+        takes: Any = {CATEGORY: str, BOOLEAN: bool, NUMBER: int | float}.get(of or "", object)
         return isinstance(value, takes) and (of in (None, BOOLEAN) or not isinstance(value, bool))
     try:
         if of == NUMBER:
@@ -323,8 +352,8 @@ def _label_type(head: bytes, y: str | None, where: str) -> dict[str, Any]:
         except ValueError:  # reported when the line is read
             break
         if value is not None:
-            if type(value) not in kinds:
-                raise DataError(f"{where}: y={y!r} is {value!r}; labels should be strings or numbers")
+            if type(value) not in kinds or not _fits(value, kinds[type(value)], JSON):
+                raise DataError(f"{where}: y={y!r} is {value!r}; labels should be strings or numbers below 2**63")
             return {y: kinds[type(value)]}
     return {} if y is None else {y: pa.string()}
 
@@ -351,7 +380,7 @@ def table_format(kinds: Mapping[str, str | None], head: bytes, kind: str, where:
             elif kind_of(dtype) in DATES:
                 types[name] = pa.string()
         types = {**dict.fromkeys(kinds, pa.null()), **types}
-        form = replace(form, unseen=form.lacking(sample, frozenset(kinds)))
+        form = replace(form, unseen=frozenset(kinds).difference(table.column_names))
     return replace(form, types=types), begin
 
 

@@ -92,7 +92,10 @@ def as_categories(column: Any, strings_too: bool) -> Any:
     if not pa.types.is_dictionary(column.type):
         if kind_of(column.type) not in (*MEASURED, CATEGORY) or pa.types.is_integer(column.type):
             return column
-        column = column.dictionary_encode()
+        half = pa.types.is_float16(column.type)  # of which Arrow before 24 makes no dictionaries
+        column = (column.view(pa.uint16()) if half else column).dictionary_encode()
+        if half:
+            column = pa.DictionaryArray.from_arrays(column.indices, column.dictionary.view(pa.float16()))
     kind = kind_of(column.type.value_type)
     if kind == NOTHING or (kind == CATEGORY and not (strings_too and _any_written(column.dictionary))):
         return column

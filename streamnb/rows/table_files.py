@@ -1,6 +1,5 @@
 """Tables in parts: Parquet, IPC, CSV and JSON-lines files, Arrow datasets and Dask data frames."""
 
-import json
 import os
 from bisect import bisect_right
 from collections import Counter
@@ -283,7 +282,7 @@ class LineTables(LineFiles, Tables):
 
     def __init__(self, paths: list[str], n_threads: int, kinds: Mapping[str, str | None]):
         LineFiles.__init__(self, paths, partial(table_format, dict(kinds)), n_threads)
-        pa, unseen = arrow(), frozenset.intersection(*(file.form.unseen for file in self._files))
+        pa, self.unseen = arrow(), frozenset.intersection(*(file.form.unseen for file in self._files))
         keys = [*chain.from_iterable(file.form.types for file in self._files if file.form.kind == JSON)]
         schemas = []
         for file in self._files:
@@ -295,13 +294,6 @@ class LineTables(LineFiles, Tables):
         if not schemas:
             raise DataError(f"{paths[0]} is empty: it has neither names of columns nor rows")
         self.schema = common_schema(schemas)
-        for piece in (lines.piece for file in self._files if unseen for lines in file.pieces(0)):
-            written = (json.dumps(name, ensure_ascii=plain).encode() for name in unseen for plain in (True, False))
-            if any(name in piece for name in written):
-                unseen = self._files[0].form.lacking(piece, unseen)
-            if not unseen:
-                break
-        self.unseen = unseen
 
     def selected(self, fields: Fields) -> Self:
         part = super().selected(fields)

@@ -221,7 +221,10 @@ class ArrowTable(Tables):
 
     def __init__(self, table: Any):
         self._table, self.schema = table, table.schema
-        self.n_rows, self.nbytes = table.num_rows, table.nbytes
+        self.n_rows = table.num_rows
+        self.nbytes = sum(  # Arrow before 24 has no size of parts of views
+            column.get_total_buffer_size() if str(column.type) in VIEWS else column.nbytes for column in table.columns
+        )
 
     def _rows(self, start: int, stop: int) -> TableRows:
         some = self._table.select(self.fields.all).slice(start, stop - start)

@@ -53,7 +53,8 @@ def test_columns_that_only_pandas_has_are_like_plain_ones(name):
     for frame in (frames[0], frames[0][5:6], frames[1]):
         found, expected = (model.predict_proba(frame) for model in models)
         np.testing.assert_array_equal(found, expected)
-    assert plain_column(frames[1]["s"]) is frames[1]["s"]
+    strings = frames[1]["s"]  # pandas 3 gives another object each time
+    assert plain_column(strings) is strings
 
 
 def test_bins_of_pandas_are_labels_and_slices():

@@ -73,6 +73,7 @@ def test_a_missing_label_is_named_by_its_row(missing, form):
         (np.array(["2020"], "M8[Y]"), TypeError, r"labels has dtype datetime64\[Y\]"),
         ([1, 2**63], ValueError, "labels has the label 9223372036854775808; numbers should be below"),
         (np.array([2**63], np.uint64), ValueError, "labels has the label 9223372036854775808; numbers should be below"),
+        ([-(2.0**63), 1.0], ValueError, "labels has the label -9223372036854775808; numbers should be below"),
         ([1.0, 2.5], ValueError, "continuous. labels holds 2.5 at row 11"),
         ([Decimal(1), Decimal("2.5")], ValueError, "continuous. labels holds 2.5 at row 11"),
         ([b"a", b"\xff"], ValueError, r"labels has the label b'\\xff' at row 11, which is not UTF-8"),

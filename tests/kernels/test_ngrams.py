@@ -76,6 +76,18 @@ def test_lines_are_counted_by_what_stands_in_them():
     assert counted(b'a,"x\ny"\nb,"', True, 1, False) == (1, 8, True)
 
 
+def test_new_keys_are_those_of_objects_that_are_lines():
+    def found(text, at=0, depth=0, known=()):
+        begin, stop, code = ngrams.first_new_key(np.frombuffer(text, np.uint8), at, depth, np.array(known, np.int64))
+        return text[begin:stop] if begin >= 0 else None, int(code)
+
+    text = b'{"a": {"z": [1, "y"], "x": 2}, "b\\"c" : "e"}\n["l"]\n "d": {}\n{"a": "u'
+    a, bc = found(text)[1], found(text, 6, 1)[1]
+    assert found(text)[0] == b"a" and found(text, 6, 1) == (b'b\\"c', bc)
+    assert found(text, known=sorted([a, bc])) == (None, 0) and found(text, known=[bc]) == (b"a", a)
+    assert found(b'{"a\\') == (b"a\\", found(b'{"a\\"')[1]) and found(b"") == (None, 0)
+
+
 @pytest.mark.parametrize(
     "bad", [b"\xff", b"\xc3", b"\xe2\x82", b"\xc0\x80", b"\xed\xa0\x80", b"\x80", b"\xf5\x80\x80\x80"]
 )

@@ -338,6 +338,10 @@ class Forgetful(snb.Statistic):
         (lambda: snb.accumulate(X, task=Forgetful()), "Forgetful.add changes n_rows, which does not merge"),
         (lambda: snb.drive(snb.of_fold(logistic(), 0), X, Y), "passes name folds, and the rows have none; give folds="),
         (lambda: snb.drive(snb.of_fold(logistic(), 3), X, Y, folds=3), "a pass names fold 3, and there are 3"),
+        (
+            lambda: snb.drive(snb.cross_validated(logistic, 2, Gradient), X, Y, folds=3),
+            "n_folds=2 of cross_validated or searched, and the rows have 3 folds",
+        ),
         (lambda: snb.drive(snb.of_fold(snb.of_fold(logistic(), 0), 1), X, Y, folds=3), "the pass is of fold 0 already"),
     ],
 )

@@ -113,6 +113,24 @@ def test_a_column_that_is_named_may_begin_in_any_row_of_any_file(tmp_path, monke
     assert column(files, "späť", 0, 49) == [None] * 39 + ["y"] + [None] * 9
 
 
+def test_a_key_that_begins_in_a_later_row_is_a_column_that_is_missing_before(tmp_path, monkeypatch):
+    monkeypatch.setattr(line_files, "PIECE_BYTES", 64)
+    rows = [{"n": i, "s": 'a "no": b', "of": {f"inner{i}": [{"x": 1}]}} for i in range(40)]
+    rows[30] |= {"n": 1, 'q"': 2, "d": "2020-01-02", "ö": True}
+    rows[31] |= {'q"': 2.5, "m": 1}
+    rows[32] |= {"m": "x"}
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(json.dumps(row, ensure_ascii=i != 30) for i, row in enumerate(rows)))
+    files = LineTables([str(path)], 1, {})
+    assert files.schema.names == ["n", "s", "of", 'q"', "d", "ö", "m"] and pa.types.is_timestamp(
+        files.schema.field("d").type
+    )
+    assert column(files, 'q"', 0, 40) == [None] * 30 + [2.0, 2.5] + [None] * 8
+    assert column(files, "ö", 29, 32) == [None, True, None] and column(files, "n", 30, 31) == [1.0]
+    with pytest.raises(DataError, match=r"row 3[12] has m="):
+        column(files, "m", 0, 40)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
