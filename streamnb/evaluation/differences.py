@@ -7,12 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from streamnb.evaluation.estimates import clustered, per_weight, spread_of
-from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.estimates import clustered, per_weight
 from streamnb.evaluation.judging import Evaluations, JudgingTask
 from streamnb.evaluation.ranking_estimates import added_by_buckets, added_by_rows
-from streamnb.evaluation.tallied import check_level
-from streamnb.evaluation.tallies import GroupSpread
+from streamnb.evaluation.tallied import check_level, decisions, losses
 from streamnb.stats.row_means import RowMeans
 from streamnb.stats.row_sample import SampledRows
 
@@ -120,7 +118,7 @@ class Differences:
 
     def _accuracy(self, name: str) -> Difference:
         if self._first.is_grouped:
-            return self._clustered(name, "decisions", "right")
+            return self._clustered(decisions(self._first).means, decisions(self._of[name]).means, "right")
         at = self._sums.place(f"won {name}")
         won, lost = self._rate * self._sums.sums[0, at : at + 2]
         return of_decisions(float(won), float(lost), self._rate * self._sums.weight, self._level)
@@ -129,23 +127,17 @@ class Differences:
         if (name, loss) not in self._losses:
             return None
         if self._first.is_grouped:
-            return self._clustered(name, "losses", loss)
+            return self._clustered(losses(self._first), losses(self._of[name]), loss)
         at = self._sums.place(f"sum {loss} {name}")
         total, squares = self._rate * self._sums.sums[0, at : at + 2]
         return of_means(float(total), float(squares), self._rate * self._sums.weight, self._level)
 
-    def _clustered(self, name: str, tally: str, value: str) -> Difference:
-        """The mean of a value of each row, by the sums of buckets."""
-        one, other = (self._buckets(evaluation, tally) for evaluation in (self._first, self._of[name]))
+    def _clustered(self, one: RowMeans, other: RowMeans, value: str) -> Difference:
+        """The difference of the means of a value of each row, by the sums of buckets."""
         at, weight = one.place(value), one.sums[:, -1]
         differences = other.sums[:, at] - one.sums[:, at]
         mean = float(differences.sum() / weight.sum()) if weight.any() else np.nan
         return self._by_buckets(mean, (differences - mean * weight) / weight.sum())
-
-    def _buckets(self, evaluation: Evaluation, tally: str) -> RowMeans:
-        spread = spread_of(evaluation)
-        assert isinstance(spread, GroupSpread)
-        return spread.sums[tally]
 
     def _by_buckets(self, difference: float, added: np.ndarray, bound: float = 0.0) -> Difference:
         variance, n, freedom = clustered(added)

@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from scipy.special import ndtr, ndtri, stdtrit
 
 from streamnb.evaluation import metrics
-from streamnb.evaluation.tallied import Tallied, decisions, is_binary, kept, losses
-from streamnb.evaluation.tallies import BINS, LARGEST_LOG_LOSS, GroupSpread, RowSpread, ratio
+from streamnb.evaluation.tallied import Tallied, check_intervals, decisions, is_binary, kept, losses
+from streamnb.evaluation.tallies import BIN_PAIRS, BINS, LARGEST_LOG_LOSS, OUTCOMES, ContentSample, ratio
 from streamnb.stats.row_means import RowMeans
 
 _ROUNDED = 1e-12  # relative rounding error of sums that are 0
@@ -117,17 +117,20 @@ def quantile(level: float, df: Any = np.inf) -> Any:
     return np.where(np.isinf(df), ndtri(upto), stdtrit(np.where(df > 0.0, df, np.nan), upto))
 
 
-def spread_of(judged: Tallied) -> RowSpread | GroupSpread:
-    """What intervals are computed from; refuse evaluations that were made without."""
-    if judged.level is None:
-        raise ValueError("this evaluation was made without intervals; give interval=0.95 where it is made")
-    return kept(judged, "spread", "spread")
+def has_whole_weights(judged: Tallied) -> bool:
+    """Whether all weights are whole, so that each says how many equal rows there are."""
+    return check_intervals(judged).mean("fractional") == 0.0
+
+
+def effective_rows(judged: Tallied) -> float:
+    """Kish's effective sample size (1965): the sum of whole weights, ``(sum w)^2 / sum w^2`` of others."""
+    weights = check_intervals(judged)
+    return weights.weight if has_whole_weights(judged) else weights.weight / weights.mean("squared")
 
 
 def per_weight(judged: Tallied) -> float:
     """Equal rows for each unit of weight: 1 for whole weights."""
-    n_rows = spread_of(judged).n_rows
-    return n_rows / judged.weight if judged.weight > 0.0 else np.nan
+    return effective_rows(judged) / judged.weight if judged.weight > 0.0 else np.nan
 
 
 def clustered(sums: np.ndarray) -> tuple[Any, Any, Any]:
@@ -138,15 +141,20 @@ def clustered(sums: np.ndarray) -> tuple[Any, Any, Any]:
         return np.square(sums).sum(axis=0) * np.where(n > 1.0, n / (n - 1.0), np.nan), n, n - 1.0
 
 
-def filled_buckets(spread: GroupSpread) -> int:
+def weight_of_buckets(judged: Tallied) -> np.ndarray:
+    """The weight of the rows of each bucket of groups."""
+    return kept(judged, "total", "total").sums[:, -1]
+
+
+def filled_buckets(judged: Tallied) -> int:
     """The number of buckets with rows."""
-    return int(np.count_nonzero(spread.total.sums[:, -1]))
+    return int(np.count_nonzero(weight_of_buckets(judged)))
 
 
-def of_buckets(spread: GroupSpread, value: Any, added: np.ndarray, **options: Any) -> Estimate:
+def of_buckets(judged: Tallied, value: Any, added: np.ndarray, **options: Any) -> Estimate:
     """The estimate of a value, or of one a class, from what each bucket of groups adds to it, (buckets, ..)."""
     variance, n, df = clustered(added)
-    n_buckets = filled_buckets(spread)
+    n_buckets = filled_buckets(judged)
     several = n > 1.0
     if n_buckets > 1:  # one bucket that differs from the others, by the bins of scores, or none
         of_one = np.where(n > 0.0, np.square(added).sum(axis=0) * n_buckets / (n_buckets - 1.0), 0.0)
@@ -155,43 +163,47 @@ def of_buckets(spread: GroupSpread, value: Any, added: np.ndarray, **options: An
     return Estimate(value, variance, n_buckets, df=df, unseen_df=n_buckets - 1, **options)
 
 
+def sampled_rows(judged: Tallied) -> ContentSample:
+    """The sample of rows, for metrics that need one."""
+    return kept(judged, "sample", "sample").prune()
+
+
 # ---- means over rows -------------------------------------------------------------------------------------------------
 
 
 def of_rows(judged: Tallied, value: float, tally: str, name: str) -> Estimate:
     """The estimate of the mean of a value of each row, from 0 to 1."""
     means: RowMeans = getattr(kept(judged, tally, tally), "means", kept(judged, tally, tally))
-    spread = spread_of(judged)
-    if isinstance(spread, GroupSpread):
-        return of_buckets(spread, value, _added_to_mean(spread, means, value, tally, name))
-    n_rows = means.weight * per_weight(judged)
-    square = spread.squares[tally].mean(name) if tally in spread.squares else value  # the square of 0 or 1
+    if judged.is_grouped:
+        return of_buckets(judged, value, _added_to_mean(means, value, name))
+    n_rows, is_share = means.weight * per_weight(judged), means.n_powers == 1
+    square = value if is_share else means.mean(name, 2)  # the square of 0 or 1
     variance = max(square - value**2, 0.0) / n_rows if n_rows > 0.0 else np.nan
-    return Estimate(value, variance, n_rows, is_share=tally not in spread.squares)
+    return Estimate(value, variance, n_rows, is_share=is_share)
 
 
-def _added_to_mean(spread: GroupSpread, means: RowMeans, value: float, tally: str, name: str) -> np.ndarray:
+def _added_to_mean(means: RowMeans, value: float, name: str) -> np.ndarray:
     """What the rows of each bucket add to a mean."""
-    sums = spread.sums[tally].sums
+    sums = means.sums
     return ratio(sums[:, means.place(name)] - value * sums[:, -1], np.full(len(sums), means.weight))
 
 
 def loss(judged: Tallied, name: str) -> Estimate:
     """The estimate of a mean loss, with its skewness: rows that are surely wrong are few, and lose much."""
-    means, spread = losses(judged), spread_of(judged)
+    means = losses(judged)
     value = means.mean(name)
     high = 1.0 if is_binary(judged) or judged.multilabel else 2.0
     wrong = high
     if name == "log_loss":
         high = LARGEST_LOG_LOSS
         wrong = _log_loss_of_wrong(value)
-    if isinstance(spread, GroupSpread):
-        added = _added_to_mean(spread, means, value, "losses", name)
+    if judged.is_grouped:
+        added = _added_to_mean(means, value, name)
         skewness = float(ratio((added**3).sum(), np.square(added).sum() ** 1.5))
-        found = of_buckets(spread, value, added, high=high, skewness=skewness)
+        found = of_buckets(judged, value, added, high=high, skewness=skewness)
         return found if found.variance > 0.0 else replace(found, of_wrong_row=wrong)
     n_rows = means.weight * per_weight(judged)
-    square, cube = (powers["losses"].mean(name) for powers in (spread.squares, spread.cubes))
+    square, cube = means.mean(name, 2), means.mean(name, 3)
     spent = max(square - value**2, 0.0)
     third = cube - 3.0 * value * square + 2.0 * value**3
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -256,32 +268,35 @@ class CalibrationEstimate:
 
 def expected_calibration_error(judged: Tallied) -> CalibrationEstimate:
     """The sum over bins of the distance between correctness and probability."""
-    spread = spread_of(judged)
     share, proba, right = metrics.reliability_sums(judged)
     excess = right - proba
     sign = np.sign(excess)
-    weight = kept(judged, "reliability", "reliability").weight
+    means = kept(judged, "reliability", "reliability")
+    weight = means.weight
     expected = proba * (1.0 - ratio(proba, share))  # variance of rows that are right as often as their bin says
-    if isinstance(spread, GroupSpread):
-        sums = spread.sums["reliability"].sums.reshape(-1, BINS, 2)
-        added = sums[:, :, 0] - excess * sums[:, :, 1].sum(axis=1, keepdims=True)
+    if judged.is_grouped:
+        of_proba, of_right, weights = means.sums.reshape(-1, BINS, 3).transpose(2, 0, 1)
+        added = of_right - of_proba - excess * weights.sum(axis=1, keepdims=True)
         added = ratio(added, np.full(added.shape, weight))
         variance, n_buckets, df = clustered(added @ sign)
         variances = np.square(added).sum(axis=0) * float(ratio(n_buckets, df))
-        n_rows: float = filled_buckets(spread)
+        n_rows: float = filled_buckets(judged)
         df = df if n_buckets else n_rows - 1  # otherwise no bucket differs from another
     else:
-        sums = spread.squares["reliability"].sums
-        squares = (sums[0, :-1] if judged.multilabel else sums[:, 0]) / max(weight, 1e-300)
+        if judged.multilabel:
+            sums = kept(judged, "excess", "excess").sums[0, :-1]
+        else:
+            sums = means.sums[:, means.place("square")]
+        squares = sums / max(weight, 1e-300)
         df = np.inf
         n_rows = max(weight * per_weight(judged), 1e-300) if weight > 0.0 else np.nan
-        a, b = np.triu_indices(BINS)
+        a, b = BIN_PAIRS
         products = squares if judged.multilabel else np.where(a == b, squares[a], 0.0)
         variances = np.maximum(products[a == b] - excess**2, 0.0) / n_rows
         signed = np.where(a == b, 1.0, 2.0) * sign[a] * sign[b] @ products - (excess @ sign) ** 2
         variance = signed / n_rows
     together = float(ratio(np.array(variance), np.nansum(variances)))
-    if not isinstance(spread, GroupSpread):
+    if not judged.is_grouped:
         n_predictions = n_rows * (judged.n_classes if judged.multilabel else 1)
         variances = np.maximum(variances, expected / n_predictions)
     variances = np.where(weight > 0.0, variances, np.nan)
@@ -327,26 +342,24 @@ def estimate(
     judged: Tallied, value: float, gradient: Gradient, n_rows: float, low: float = 0.0, is_share: bool = False
 ) -> Estimate:
     """The estimate of one number."""
-    spread = spread_of(judged)
-    if isinstance(spread, GroupSpread):
-        hit, true, predicted = spread.counts.sums
-        weight = spread.total.sums[:, -1]
+    if judged.is_grouped:
+        hit, true, predicted = map(decisions(judged).by_bucket, OUTCOMES)
         sums = hit @ gradient.hit + true @ gradient.true + predicted @ gradient.predicted
-        sums += weight * gradient.row.sum()
-        return of_buckets(spread, value, sums, low=low)
-    added = _squares_of_labels(judged, gradient, spread) if judged.multilabel else _squares(judged, gradient, spread)
+        sums += weight_of_buckets(judged) * gradient.row.sum()
+        return of_buckets(judged, value, sums, low=low)
+    added = _squares_of_labels(judged, gradient) if judged.multilabel else _squares(judged, gradient)
     rate = per_weight(judged)
     return Estimate(value, max(added, 0.0) / rate, n_rows * rate, low, is_share=is_share)
 
 
 def estimates(judged: Tallied, values: np.ndarray, gradient: Gradient, n_rows: np.ndarray) -> Estimate:
     """The estimates of a value for each class, of which each depends on the counts of that class alone."""
-    spread, rate = spread_of(judged), per_weight(judged)
+    rate = per_weight(judged)
     values = np.where(n_rows > 0.0, values, np.nan)
-    if isinstance(spread, GroupSpread):
-        hit, true, predicted = spread.counts.sums
+    if judged.is_grouped:
+        hit, true, predicted = map(decisions(judged).by_bucket, OUTCOMES)
         sums = hit * gradient.hit + true * gradient.true + predicted * gradient.predicted
-        return of_buckets(spread, values, sums + spread.total.sums[:, -1:] * gradient.row)
+        return of_buckets(judged, values, sums + weight_of_buckets(judged)[:, None] * gradient.row)
     added = sum(n * np.square(cell) for n, cell in zip(_cells(judged), gradient.cells(), strict=True))
     return Estimate(values, added / rate, n_rows * rate)
 
@@ -357,18 +370,18 @@ def _cells(judged: Tallied) -> tuple[np.ndarray, ...]:
     return tally.hit, tally.missed, tally.wrong, judged.weight - tally.hit - tally.missed - tally.wrong
 
 
-def _squares(judged: Tallied, gradient: Gradient, spread: RowSpread) -> float:
+def _squares(judged: Tallied, gradient: Gradient) -> float:
     """The sum over rows with one label each of the square of what each adds."""
     tally, c = decisions(judged), gradient.row.sum()
     hit, of_true = gradient.hit + gradient.true + gradient.predicted + c, gradient.true + c
     squares = tally.hit @ hit**2 + tally.missed @ of_true**2
     squares += tally.wrong @ gradient.predicted**2 + 2.0 * c * (tally.wrong @ gradient.predicted)
     if gradient.true.any() and gradient.predicted.any():
-        squares += 2.0 * _pairs(judged, gradient, spread)
+        squares += 2.0 * _pairs(judged, gradient)
     return float(squares)
 
 
-def _pairs(judged: Tallied, gradient: Gradient, spread: RowSpread) -> float:
+def _pairs(judged: Tallied, gradient: Gradient) -> float:
     """The sum over wrong decisions of ``true_i predicted_j``: from the table, or from a sample of the rows."""
     tally = decisions(judged)
     if tally.table is not None:
@@ -376,17 +389,17 @@ def _pairs(judged: Tallied, gradient: Gradient, spread: RowSpread) -> float:
         return float(gradient.true @ wrong @ gradient.predicted)
     if judged.n_classes == 2:
         return float(tally.missed @ (gradient.true * gradient.predicted[::-1]))
-    sample = spread.sampled_rows()
+    sample = sampled_rows(judged)
     true, predicted = sample.parts["labels"], sample.parts["predicted"]
     added = np.where(true != predicted, gradient.true[true] * gradient.predicted[predicted], 0.0)
     return sample.scaled_sum(added, tally.true.sum())
 
 
-def _squares_of_labels(judged: Tallied, gradient: Gradient, spread: RowSpread) -> float:
+def _squares_of_labels(judged: Tallied, gradient: Gradient) -> float:
     """The same of rows with several labels: exact for each label; how labels go together, from a sample of the rows."""
     cells = gradient.cells()
     squares = float(sum(n @ np.square(cell) for n, cell in zip(_cells(judged), cells, strict=True)))
-    sample = spread.sampled_rows()
+    sample = sampled_rows(judged)
     true, predicted = (sp.csr_array(sample.parts[name], dtype=np.float64) for name in ("labels", "predicted"))
     hit = true.multiply(predicted).tocsr()
     added = hit @ gradient.hit + true @ gradient.true + predicted @ gradient.predicted + gradient.row.sum()

@@ -7,9 +7,16 @@ from functools import partial
 from typing import Any
 
 from streamnb.evaluation import estimates, metrics, ranking_estimates
-from streamnb.evaluation.estimates import CalibrationEstimate, Estimate, filled_buckets, per_weight, spread_of
-from streamnb.evaluation.tallied import Tallied
-from streamnb.evaluation.tallies import GroupSpread
+from streamnb.evaluation.estimates import (
+    CalibrationEstimate,
+    Estimate,
+    effective_rows,
+    filled_buckets,
+    has_whole_weights,
+    per_weight,
+)
+from streamnb.evaluation.tallied import Tallied, check_intervals
+from streamnb.evaluation.tallies import BUCKETS
 
 
 def interval(judged: Tallied, metric: str, *args: Any, **options: Any) -> tuple[Any, Any]:
@@ -60,8 +67,8 @@ def interval_if_any(judged: Tallied, metric: str, *args: Any, **options: Any) ->
 
 def check_groups(judged: Tallied) -> None:
     """Refuse intervals of rows of one group alone."""
-    spread = spread_of(judged)
-    if isinstance(spread, GroupSpread) and filled_buckets(spread) == 1:
+    check_intervals(judged)
+    if judged.is_grouped and filled_buckets(judged) == 1:
         raise ValueError(
             "groups has one group, or two or three that were hashed alike; an interval needs rows of several groups, "
             "the more the better"
@@ -77,16 +84,15 @@ def rows_per_weight(judged: Tallied) -> float | None:
 
 def described(judged: Tallied) -> str:
     """What intervals are of, in words."""
-    spread = spread_of(judged)
     start = f"{100.0 * (judged.level or 0.0):g} % intervals of "
-    if isinstance(spread, GroupSpread):
-        n = filled_buckets(spread)
+    if judged.is_grouped:
+        n = filled_buckets(judged)
         if n == 1:
             return "no intervals: all rows are of one group"
-        return start + (f"{n} groups" if n < len(spread.total.sums) // 8 else f"groups in {n} buckets")
-    if spread.whole_weights:
+        return start + (f"{n} groups" if n < BUCKETS // 8 else f"groups in {n} buckets")
+    if has_whole_weights(judged):
         return start + "independent rows"
-    return start + f"rows with fractional weights, as many as {spread.n_rows:,.0f} of equal weight"
+    return start + f"rows with fractional weights, as many as {effective_rows(judged):,.0f} of equal weight"
 
 
 def _rate(kind: str) -> Callable[..., Estimate]:

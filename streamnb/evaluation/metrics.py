@@ -212,8 +212,9 @@ def reliability_curve(judged: Tallied) -> tuple[np.ndarray, np.ndarray, np.ndarr
 def reliability_sums(judged: Tallied) -> np.ndarray:
     """Share of the rows in each bin, and its sums of probabilities and of correct predictions, (3, BINS)."""
     means = kept(judged, "reliability", "reliability")
-    sums = means.sums[0, :-1].reshape(BINS, 3).T
-    return ratio(sums, np.full(sums.shape, means.weight))
+    by_bin = means.sums.reshape(-1, BINS, len(means.names) + 1).sum(axis=0)
+    sums = by_bin[:, [-1, means.place("proba"), means.place("right")]].T
+    return ratio(sums, np.full(sums.shape, sums[0].sum()))
 
 
 def mean(values: np.ndarray, weights: np.ndarray | None = None) -> float:

@@ -10,10 +10,18 @@ import scipy.sparse as sp
 
 from streamnb.core import arguments
 from streamnb.evaluation import metrics
-from streamnb.evaluation.estimates import Estimate, of_buckets, per_weight, spread_of
-from streamnb.evaluation.score_order import Levels, Ranking
-from streamnb.evaluation.tallied import Tallied, is_binary, ranked_classes, ranking, ranking_by_margin, ranking_name
-from streamnb.evaluation.tallies import BUCKETS, GroupSpread, RowSpread
+from streamnb.evaluation.estimates import Estimate, of_buckets, per_weight, sampled_rows
+from streamnb.evaluation.score_order import Histogram, Levels, Ranking
+from streamnb.evaluation.tallied import (
+    Tallied,
+    is_binary,
+    kept,
+    ranked_classes,
+    ranking,
+    ranking_by_margin,
+    ranking_name,
+)
+from streamnb.evaluation.tallies import BUCKETS
 
 
 @dataclass(frozen=True)
@@ -91,7 +99,7 @@ def of_average_precision(levels: Levels, rate: float) -> tuple[float, np.ndarray
 
 def _rate(judged: Tallied) -> float:
     """Equal rows for each unit of weight; infinite for rows in groups, whose variance is corrected by their number."""
-    return np.inf if isinstance(spread_of(judged), GroupSpread) else per_weight(judged)
+    return np.inf if judged.is_grouped else per_weight(judged)
 
 
 Influence = Callable[[Levels, float], tuple[float, np.ndarray, np.ndarray]]
@@ -186,25 +194,25 @@ def _estimate(judged: Tallied, ranked: Ranking, value: float, placed: list[Place
 
     Degrees of freedom are Satterthwaite's, of variances from as many rows as each class has.
     """
-    spread, rate = spread_of(judged), per_weight(judged)
-    if isinstance(spread, GroupSpread):
-        of_levels = [_of_buckets(judged, ranked, spread, one) for one in placed]
+    rate = per_weight(judged)
+    if judged.is_grouped:
+        of_levels = [_of_buckets(judged, ranked, one) for one in placed]
         least = 1.0 / float(sum(one.share**2 / max(n, 1) for one, (_, n) in zip(placed, of_levels, strict=True)))
         added = np.sum([sums for sums, _ in of_levels], axis=0)
-        return replace(of_buckets(spread, value, added, is_share=False), n_rows=least)
+        return replace(of_buckets(judged, value, added, is_share=False), n_rows=least)
     counted = [one for one in placed if one.share]
     squares, n = np.array([one.squares() for one in counted]), np.array([one.n_rows() for one in counted]) * rate
     share = np.array([one.share for one in counted])
     total, n_rows = squares.sum(), 1.0 / float((share**2 / n.min(axis=1)).sum())
     df = total**2 / max((squares**2 / np.maximum(n - 1.0, 0.5)).sum(), 1e-300) if total else np.inf
     if len(placed) > 1:
-        total += _products(judged, ranked, spread, placed)
+        total += _products(judged, ranked, placed)
     return Estimate(value, max(total, 0.0) / rate, n_rows, df=max(df, 1.0), is_share=False)
 
 
-def _products(judged: Tallied, ranked: Ranking, spread: RowSpread, placed: list[Placed]) -> float:
+def _products(judged: Tallied, ranked: Ranking, placed: list[Placed]) -> float:
     """Sum over rows of the products of what a row adds by its scores for different classes, from a sample of them."""
-    sample = spread.sampled_rows()
+    sample = sampled_rows(judged)
     labels, scores = sample.parts["labels"], sample.parts[ranking_name(judged, ranked)]
     labels = labels.toarray() if sp.issparse(labels) else labels
     added, squares = np.zeros((2, len(sample.weight)))
@@ -216,9 +224,10 @@ def _products(judged: Tallied, ranked: Ranking, spread: RowSpread, placed: list[
     return sample.scaled_sum(added**2 - squares, levels.positive.sum() + levels.negative.sum())
 
 
-def _of_buckets(judged: Tallied, ranked: Ranking, spread: GroupSpread, one: Placed) -> tuple[np.ndarray, int]:
+def _of_buckets(judged: Tallied, ranked: Ranking, one: Placed) -> tuple[np.ndarray, int]:
     """What the rows of each bucket add, by the bins of their scores; and in how many the rarer of the two kinds is."""
-    histogram = spread.scores[ranking_name(judged, ranked)]
+    name = ranking_name(judged, ranked)
+    histogram: Histogram = kept(judged, f"{name} by bucket", name)
     column = 0 if is_binary(judged) else one.column
     table = histogram.counts(column)
     table = table.reshape(len(table), BUCKETS, -1)
@@ -256,10 +265,9 @@ def added_by_rows(judged: Tallied, labels: np.ndarray, scores: np.ndarray) -> np
 
 def added_by_buckets(judged: Tallied) -> np.ndarray:
     """What the rows of each bucket of groups add to the mean area over classes, (buckets,)."""
-    spread, ranked, added = spread_of(judged), ranking(judged), np.zeros(BUCKETS)
-    assert isinstance(spread, GroupSpread)
+    ranked, added = ranking(judged), np.zeros(BUCKETS)
     for one in _areas(judged):
-        added += _of_buckets(judged, ranked, spread, one)[0]
+        added += _of_buckets(judged, ranked, one)[0]
     return added
 
 

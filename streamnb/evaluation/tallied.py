@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from copy import copy
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,18 +13,23 @@ from streamnb.core import arguments, messages, persistence, row_checks
 from streamnb.evaluation.score_order import Ranking
 from streamnb.evaluation.slices import Slices, Slicing, check_memory, form_of_slice
 from streamnb.evaluation.tallies import (
+    BIN_PAIRS,
+    BINS,
     BUCKETS,
     LOSSES,
     RELIABILITY,
+    WEIGHTS,
     ConfusedPairs,
     Decisions,
-    GroupSpread,
     Rows,
-    RowSpread,
     SetDecisions,
     add_reliability,
+    add_weights,
+    excess_products,
     losses_of,
     reliability_of,
+    sample_of_rows,
+    scores_by_bucket,
 )
 from streamnb.fits.statistic import added, restored, state_of
 from streamnb.kernels import ranks
@@ -78,47 +84,47 @@ class Tallied:
         self._form: dict[str, Any] = {"n_classes": K, "needs": self.needs, "multilabel": self.multilabel}
         self._form |= {"exact_rows": exact_rows, "n_bins": n_bins, "interval": self.level, "grouped": grouped}
         self._form["classes"] = self.classes
-        self._tallies: dict[str, Any] = {"total": RowMeans.of_values(())}
+        check_grouped(grouped or None, self.level, slicing)
+        by_rows, by_bucket = self.level is not None and not grouped, self.level is not None and grouped
+        n_buckets = n_powers = n_powers_of_losses = 1  # of sums, for intervals
+        if by_bucket:
+            n_buckets = BUCKETS
+        if by_rows:
+            n_powers, n_powers_of_losses = 2, 3
+        self._tallies: dict[str, Any] = {"total": RowMeans.of_values((), n_buckets)}
         if self.multilabel and self.needs & DECISIONS:
-            self._tallies["decisions"] = SetDecisions.of_classes(K, False)
+            self._tallies["decisions"] = SetDecisions.of_classes(K, False, n_buckets, n_powers)
         elif self.needs & {"hits", "confusion", "confused"}:
-            self._tallies["decisions"] = Decisions.of_classes(K, "confusion" in self.needs)
+            self._tallies["decisions"] = Decisions.of_classes(K, "confusion" in self.needs, n_buckets)
         if "confused" in self.needs and not self.multilabel:
             self._tallies["confused"] = ConfusedPairs(K)
         if "ranking" in self.needs:
             self._tallies["ranking"] = self.ranking_of(1)
             if self.multilabel and "multilabel" in self.needs:
-                self._tallies["ranking_loss"] = RowMeans.of_values(("ranking_loss",))
+                self._tallies["ranking_loss"] = RowMeans.of_values(("ranking_loss",), n_buckets, n_powers)
         if "margin" in self.needs:
             self._tallies["margin"] = self.ranking_of(1)
         if "probabilities" in self.needs:
-            self._tallies["losses"] = RowMeans.of_values(LOSSES)
+            self._tallies["losses"] = RowMeans.of_values(LOSSES, n_buckets, n_powers_of_losses)
             if "reliability" in self.needs:
-                self._tallies["reliability"] = RowMeans.of_values(RELIABILITY)
-        check_grouped(grouped or None, self.level, slicing)
+                values = (*RELIABILITY, "square") if by_rows and not self.multilabel else RELIABILITY
+                self._tallies["reliability"] = RowMeans.of_values(values, n_buckets * BINS)
+                if by_rows and self.multilabel:
+                    self._tallies["excess"] = RowMeans.of_values(f"{a} {b}" for a, b in zip(*BIN_PAIRS, strict=True))
         if self.level is not None:
-            self._tallies["spread"] = self._spread(exact_rows, grouped)
+            self._tallies["weights"] = RowMeans.of_values(WEIGHTS)
+        ranked: list[str] = [name for name in ("ranking", "margin") if name in self._tallies]
+        if by_bucket:
+            for name in ranked:
+                self._tallies[f"{name} by bucket"] = scores_by_bucket(*self._tallies[name].shape)
+        if by_rows and "decisions" in self._tallies and self._tallies["decisions"].table is None:
+            ranked.append("predicted")
+        if by_rows and ranked and (K > 2 or self.multilabel):
+            self._tallies["sample"] = sample_of_rows(K, ranked, exact_rows, self.multilabel)
         if slicing is not None:
             form = form_of_slice(self._form)
             check_memory(slicing.n_slices, form)
             self._tallies["slices"] = Slices(slicing, type(self)(**form))
-
-    def _spread(self, exact_rows: int, grouped: bool) -> RowSpread | GroupSpread:
-        """What the intervals of the metrics that are kept need."""
-        K, tallies = self.n_classes, self._tallies
-        means: dict[str, Sequence[str]] = {}
-        for name, values in (("losses", LOSSES), ("reliability", RELIABILITY), ("ranking_loss", ("ranking_loss",))):
-            if name in tallies:
-                means[name] = values
-        if "decisions" in tallies and (grouped or self.multilabel):
-            means["decisions"] = tallies["decisions"].names
-        ranked: list[str] = [name for name in ("ranking", "margin") if name in tallies]
-        if grouped:
-            return GroupSpread.of(K, means, {name: tallies[name].shape for name in ranked})
-        several = K > 2 or self.multilabel
-        if "decisions" in tallies and tallies["decisions"].table is None:
-            ranked.append("predicted")
-        return RowSpread.of(K, means, ranked if several else (), exact_rows, self.multilabel)
 
     def warn_of_unknown(self) -> None:
         """Warn of rows whose labels the model does not know."""
@@ -194,33 +200,43 @@ class Tallied:
     def add_rows(self, rows: Rows) -> None:
         """Add checked rows to all tallies but those of slices."""
         self.n_rows += len(rows.weight)
-        self._tallies["total"].add([], rows.weight)
-        values: dict[str, Any] = {}
-        if "decisions" in self._tallies:
-            values["decisions"] = self._tallies["decisions"].add(rows)
-        if "confused" in self._tallies:
-            self._tallies["confused"].add(rows)
+        if self.level is None:
+            rows = replace(rows, bucket=None)
+        else:
+            add_weights(self._tallies["weights"], rows.weight)
+        self._tallies["total"].add([], rows.weight, rows.bucket)
+        for name in ("decisions", "confused"):
+            if name in self._tallies:
+                self._tallies[name].add(rows)
         known = rows.with_weight()
         if "losses" in self._tallies:
-            values["losses"] = losses_of(known)
-            self._tallies["losses"].add(values["losses"], known.weight)
+            self._tallies["losses"].add(losses_of(known), known.weight, known.bucket)
         if "reliability" in self._tallies:
-            values["reliability"] = reliability_of(known)
-            add_reliability(self._tallies["reliability"], values["reliability"], known.weight)
+            predictions = reliability_of(known)
+            add_reliability(self._tallies["reliability"], predictions, known)
+            if "excess" in self._tallies:
+                self._tallies["excess"].add(excess_products(*predictions), known.weight)
         if {"ranking", "margin"} & self._tallies.keys():
-            labels = known.labels.toarray() if self.multilabel else known.labels
-            for name in ("ranking", "margin"):
-                if name not in self._tallies:
-                    continue
-                self._tallies[name].add(getattr(known, name)[:, :, None], labels, known.weight)
-                if self.is_grouped:
-                    values[f"{name} groups"] = self._tallies[name].groups(labels)
+            self._rank(known)
+        if "sample" in self._tallies:
+            sample = self._tallies["sample"]
+            sample.add({name: getattr(known, name) for name in sample.parts}, known.weight)
+
+    def _rank(self, rows: Rows) -> None:
+        """Add rows of positive weight to what is kept of their scores."""
+        labels = rows.labels.toarray() if self.multilabel else rows.labels
+        for name in ("ranking", "margin"):
+            if name not in self._tallies:
+                continue
+            ranked, scores = self._tallies[name], getattr(rows, name)[:, :, None]
+            ranked.add(scores, labels, rows.weight)
+            if rows.bucket is not None:
+                groups = rows.bucket[:, None] * ranked.shape[1] + ranked.groups(labels)
+                self._tallies[f"{name} by bucket"].add(scores, groups, rows.weight)
         if "ranking_loss" in self._tallies:
-            values["ranking_loss"] = [np.empty(len(labels))]
-            ranks.ranking_loss(known.ranking, labels, *values["ranking_loss"])
-            self._tallies["ranking_loss"].add(values["ranking_loss"], known.weight)
-        if "spread" in self._tallies:
-            self._tallies["spread"].add(rows, known, values)
+            values = np.empty(len(labels))
+            ranks.ranking_loss(rows.ranking, labels, values)
+            self._tallies["ranking_loss"].add([values], rows.weight, rows.bucket)
 
     def _checked(self, codes: Any, weight: Any, outputs: dict[str, Any], groups: Any) -> Rows:
         K = self.n_classes
@@ -335,7 +351,8 @@ class Tallied:
         empty = cls(len(classes), needs, **options, classes=classes)
         n_rows = arguments.whole_number("n_rows", state["n_rows"])
         n_unknown = arguments.whole_number("n_unknown", state.get("n_unknown", 0))
-        return empty.with_tallies(n_rows, restored("tallies", empty._tallies, state["tallies"]), n_unknown)
+        tallies = restored("tallies", empty._tallies, _of_files(state["tallies"], empty._tallies))
+        return empty.with_tallies(n_rows, tallies, n_unknown)
 
 
 def outputs_of_margins(scheme: Scheme, margins: np.ndarray, needs: frozenset[str]) -> dict[str, Any]:
@@ -361,6 +378,13 @@ def check_level(interval: Any) -> float | None:
     if not 0.0 < level < 1.0:
         raise ValueError(f"interval={interval!r} should be between 0 and 1, such as 0.95")
     return level
+
+
+def check_intervals(judged: Tallied) -> RowMeans:
+    """Squares of the weights, and which are not whole; refuse evaluations that were made without intervals."""
+    if judged.level is None:
+        raise ValueError("this evaluation was made without intervals; give interval=0.95 where it is made")
+    return judged._tallies["weights"]
 
 
 def check_grouped(groups: Any, interval: Any, by: Any) -> None:
@@ -435,3 +459,70 @@ def is_binary(judged: Tallied) -> bool:
 def ranked_classes(judged: Tallied) -> range:
     """The classes over which metrics of rankings are averaged: of two, the second alone."""
     return range(judged.n_classes)[is_binary(judged) :]
+
+
+# ---- files of older versions -----------------------------------------------------------------------------------------
+
+
+def _of_files(state: dict[str, Any], empty: dict[str, Any]) -> dict[str, Any]:
+    """The state of tallies. Files of version 0.3 keep the bins of probabilities side by side, and a "spread" apart."""
+    state, width = dict(state), 3 * BINS + 1
+    if "reliability" in state and np.size(state["reliability"]) in (width, 2 * width):
+        sums = pairs_of_state("reliability", state["reliability"], (1, width))
+        weight_first = sums[:, 0, :-1].reshape(2, BINS, 3)
+        state["reliability"] = list(weight_first[:, :, [1, 2, 0]])
+    spread = state.pop("spread", None)
+    if spread is None:
+        return state
+    state["weights"] = spread["weights"]
+    if "sums" in spread:
+        return state | _of_groups(state, spread, empty)
+    return state | _of_rows(state, spread, empty)
+
+
+def _of_rows(state: dict[str, Any], spread: dict[str, Any], empty: dict[str, Any]) -> dict[str, Any]:
+    """Sums with their squares and cubes, which were apart."""
+    persistence.known(Tallied, spread, "weights", "sample", "squares", "cubes")
+    found, squares = {}, spread["squares"]
+    if spread["sample"] is not None:
+        found["sample"] = spread["sample"]
+    if "decisions" in squares:
+        *counts, means = state["decisions"]
+        n = len(SetDecisions.names)
+        found["decisions"] = [*counts, _joined(1, (means, n), (squares["decisions"], n))]
+    if "losses" in squares:
+        powers = state["losses"], squares["losses"], spread["cubes"]["losses"]
+        found["losses"] = _joined(1, *((power, len(LOSSES)) for power in powers))
+    if "ranking_loss" in squares:
+        found["ranking_loss"] = _joined(1, (state["ranking_loss"], 1), (squares["ranking_loss"], 1))
+    if "excess" in empty:
+        found["excess"] = squares["reliability"]
+    elif "reliability" in squares:
+        found["reliability"] = _joined(BINS, (state["reliability"], 2), (squares["reliability"], 1))
+    return found
+
+
+def _joined(n_groups: int, *parts: tuple[Any, int]) -> list[np.ndarray]:
+    """The sums of several states, each of so many values, side by side with the weight of the first."""
+    sums = [pairs_of_state("means", state, (n_groups, n_values + 1)) for state, n_values in parts]
+    return list(np.concatenate([*(part[:, :, :-1] for part in sums), sums[0][:, :, -1:]], axis=2))
+
+
+def _of_groups(state: dict[str, Any], spread: dict[str, Any], empty: dict[str, Any]) -> dict[str, Any]:
+    """Sums by bucket of groups, which were beside those of all rows."""
+    persistence.known(Tallied, spread, "weights", "total", "sums", "counts", "scores")
+    found = {f"{name} by bucket": scores for name, scores in spread["scores"].items()}
+    found |= {"total": spread["total"], **spread["sums"]}
+    if "decisions" in found:
+        n_classes = empty["decisions"].counts["hit"].pairs.shape[-1]
+        counts = pairs_of_state("counts", spread["counts"], (3, BUCKETS, n_classes))
+        outcomes = [list(outcome) for outcome in np.moveaxis(counts, 1, 0)]
+        found["decisions"] = [*outcomes, state["decisions"][3], found["decisions"]]
+    if "reliability" in found:
+        sums = pairs_of_state("reliability", found["reliability"], (BUCKETS * BINS, 2))
+        by_bucket = np.zeros((2, BUCKETS, BINS, 3))
+        by_bucket[:, :, :, 1:] = sums.reshape(2, BUCKETS, BINS, 2)
+        # of the bucket that a row fell in, only correctness less probability is known; of all, both are
+        by_bucket[:, 0, :, :2] += np.stack(state["reliability"])[:, :, :1]
+        found["reliability"] = list(by_bucket.reshape(2, -1, 3))
+    return found

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
@@ -82,36 +82,40 @@ class Decisions(Mergeable):
     names: ClassVar[Sequence[str]] = ("right",)
 
     @classmethod
-    def of_classes(cls, n_classes: int, with_table: bool) -> Self:
-        """Decisions without rows."""
-        counts: dict[str, Any] = {name: WeightTable.of_shape(n_classes) for name in OUTCOMES}
+    def of_classes(cls, n_classes: int, with_table: bool, n_buckets: int = 1, n_powers: int = 1) -> Self:
+        """Decisions without rows; means of sets with `n_powers`, as those of `RowMeans`."""
+        shape = (n_classes,) if n_buckets == 1 else (n_buckets, n_classes)
+        counts: dict[str, Any] = {name: WeightTable.of_shape(*shape) for name in OUTCOMES}
         counts["table"] = WeightTable.of_shape(n_classes, n_classes) if with_table else None
-        return cls(counts, RowMeans.of_values(cls.names))
+        return cls(counts, RowMeans.of_values(cls.names, n_buckets, n_powers))
 
-    def add(self, rows: Rows) -> list[np.ndarray]:
-        """Add rows with `predicted`; return the values of each row whose means are kept."""
-        self._count(rows.outcomes(), rows.weight)
-        right = rows.labels == rows.predicted
-        self.means.add([right], rows.weight)
+    def add(self, rows: Rows) -> None:
+        """Add rows with `predicted`."""
+        self._count(rows.outcomes(), rows)
+        self.means.add([rows.labels == rows.predicted], rows.weight, rows.bucket)
         if self.counts["table"] is not None:
             known = rows.with_weight()
             self.counts["table"].add((known.labels, known.predicted), known.weight)
-        return [right]
 
     @property
     def hit(self) -> np.ndarray:
         """Weight of the correctly predicted rows of each class, (K,)."""
-        return self.counts["hit"].sums
+        return self.by_bucket("hit").sum(axis=0)
 
     @property
     def true(self) -> np.ndarray:
         """Weight of the rows of each class, (K,)."""
-        return self.counts["true"].sums
+        return self.by_bucket("true").sum(axis=0)
 
     @property
     def predicted(self) -> np.ndarray:
         """Weight of the rows that were predicted as each class, (K,)."""
-        return self.counts["predicted"].sums
+        return self.by_bucket("predicted").sum(axis=0)
+
+    def by_bucket(self, outcome: str) -> np.ndarray:
+        """The weights of an outcome by bucket of rows, of which there may be one, and by class."""
+        sums = self.counts[outcome].sums
+        return sums.reshape(-1, sums.shape[-1])
 
     @property
     def table(self) -> np.ndarray | None:
@@ -128,9 +132,10 @@ class Decisions(Mergeable):
         """Weight of the rows that were wrongly predicted as each class, (K,)."""
         return self.predicted - self.hit
 
-    def _count(self, outcomes: list[tuple[np.ndarray, np.ndarray]], weight: np.ndarray) -> None:
-        for name, (rows, classes) in zip(OUTCOMES, outcomes, strict=True):
-            self.counts[name].add((classes,), weight[rows])
+    def _count(self, outcomes: list[tuple[np.ndarray, np.ndarray]], rows: Rows) -> None:
+        for name, (some, classes) in zip(OUTCOMES, outcomes, strict=True):
+            cells = (classes,) if rows.bucket is None else (rows.bucket[some], classes)
+            self.counts[name].add(cells, rows.weight[some])
 
     def arrays(self) -> list[Any]:
         counts, means = super().arrays().values()
@@ -207,21 +212,20 @@ class SetDecisions(Decisions):
 
     names = ("right", "hamming", "jaccard", "precision", "recall", "f_score")
 
-    def add(self, rows: Rows) -> list[np.ndarray]:
+    def add(self, rows: Rows) -> None:
         outcomes, n_rows = rows.outcomes(), len(rows.weight)
-        self._count(outcomes, rows.weight)
+        self._count(outcomes, rows)
         n_hit, n_true, n_predicted = (np.bincount(each, minlength=n_rows).astype(np.float64) for each, _ in outcomes)
         union = n_true + n_predicted - n_hit
         values = [
             n_hit == union,
-            (union - n_hit) / len(self.true),
+            (union - n_hit) / rows.labels.shape[1],
             ratio(n_hit, union, 1.0),
             ratio(n_hit, n_predicted),
             ratio(n_hit, n_true),
             ratio(2.0 * n_hit, n_true + n_predicted),
         ]
-        self.means.add(values, rows.weight)
-        return values
+        self.means.add(values, rows.weight, rows.bucket)
 
 
 def ratio(numerator: np.ndarray, denominator: np.ndarray, otherwise: float = 0.0) -> np.ndarray:
@@ -230,7 +234,7 @@ def ratio(numerator: np.ndarray, denominator: np.ndarray, otherwise: float = 0.0
 
 
 LOSSES = "log_loss", "brier"
-RELIABILITY = tuple(f"{name} {number}" for number in range(BINS) for name in ("weight", "proba", "right"))
+RELIABILITY = "proba", "right"
 
 
 def losses_of(rows: Rows) -> list[np.ndarray]:
@@ -263,19 +267,18 @@ def reliability_of(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.minimum((proba * BINS).astype(np.int64), BINS - 1), proba, right
 
 
-def add_reliability(
-    means: RowMeans, predictions: tuple[np.ndarray, np.ndarray, np.ndarray], weight: np.ndarray
-) -> None:
-    """Add weight, probability and correctness in each bin, of multi-label rows averaged over their labels."""
+def add_reliability(means: RowMeans, predictions: tuple[np.ndarray, np.ndarray, np.ndarray], rows: Rows) -> None:
+    """Add probability and correctness in each bin, by bucket, of multi-label rows averaged over their labels.
+
+    Where the means have a third value, it is the square of correctness less probability.
+    """
     bins, proba, right = predictions
-    if bins.shape[1] == 1:
-        means.add_cells(bins[:, 0], [np.ones(len(weight)), proba[:, 0], right[:, 0]], weight)
-        return
-    values = []
-    for number in range(BINS):
-        inside = bins == number
-        values += [part.mean(axis=1) for part in (inside, inside * proba, inside & right)]
-    means.add(values, weight)
+    n_labels = bins.shape[1]
+    cells = bins if rows.bucket is None else rows.bucket[:, None] * BINS + bins
+    values = [proba.ravel(), right.ravel()]
+    if len(means.names) > len(values):
+        values.append(np.square(values[1] - values[0]))
+    means.add(values, np.repeat(rows.weight / n_labels, n_labels), cells.ravel())
 
 
 # ---- how much rows vary ----------------------------------------------------------------------------------------------
@@ -288,152 +291,44 @@ CELLS = 1 << 21  # of all histograms of buckets of one ranking: 8 MiB, 32 MiB wi
 BUCKET_BINS = 32, 256  # of these histograms, at least and at most
 NO_LIMIT = np.uint64(2**64 - 1)
 
-Means = Mapping[str, Sequence[str]]  # names of the values of each row whose means are kept, by tally
-Values = Mapping[str, Any]  # of a block of rows, by tally
 RowParts = Mapping[str, Any]  # of rows: arrays (n,) or (n, K), or CSR (n, K)
 
 
-@dataclass(eq=False)
-class Spread(Mergeable):
-    """The effective number of rows: as many rows of equal weight would tell as much (Kish 1965)."""
-
-    weights: Annotated[RowMeans, added] = field(default_factory=lambda: RowMeans.of_values(("squared", "fractional")))
-
-    def add_weights(self, weight: np.ndarray) -> None:
-        """Add the weights of rows."""
-        if (weight == 1.0).all():  # as one row
-            self.weights.add([np.ones(1), np.zeros(1)], np.array([float(len(weight))]))
-        else:
-            self.weights.add([weight, weight % 1.0 != 0.0], weight)
-
-    @property
-    def whole_weights(self) -> bool:
-        """True while all weights are whole, so that each says how many equal rows there are."""
-        return self.weights.sums[0, 1] == 0.0
-
-    @property
-    def n_rows(self) -> float:
-        """The effective number of rows: the sum of whole weights, ``(sum w)^2 / sum w^2`` of others."""
-        squared, _, weight = self.weights.sums[0]
-        return float(weight if self.whole_weights else weight**2 / squared)
+WEIGHTS = "squared", "fractional"
 
 
-@dataclass(eq=False)
-class RowSpread(Spread):
-    """Of independent rows: sums of squares of their values, of losses also of cubes, and a sample of the rows."""
-
-    sample: "Annotated[ContentSample | None, added]" = None
-    squares: Annotated[dict[str, RowMeans], added] = field(default_factory=dict)
-    cubes: Annotated[dict[str, RowMeans], added] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, n_classes: int, means: Means, sampled: Sequence[str], most_rows: int, multilabel: bool) -> Self:
-        """The spread of these means, without rows.
-
-        Parameters
-        ----------
-        n_classes : int
-        means : dict
-        sampled : list of "predicted", "ranking", "margin"
-            The parts of rows that are sampled, to know how the values of a row for several classes vary together.
-        most_rows : int
-            The largest number of sampled rows.
-        multilabel : bool
-        """
-        spread = cls()
-        for name, values in means.items():
-            spread.squares[name] = RowMeans.of_values(values)
-        if "losses" in means:
-            spread.cubes["losses"] = RowMeans.of_values(means["losses"])
-        if "reliability" in means and multilabel:
-            pairs = (f"{a} {b}" for a, b in zip(*np.triu_indices(BINS), strict=True))
-            spread.squares["reliability"] = RowMeans.of_values(pairs)
-        elif "reliability" in means:
-            spread.squares["reliability"] = RowMeans.of_values(("excess",), n_groups=BINS)
-        labels = sp.csr_array((0, n_classes), dtype=np.uint8) if multilabel else np.zeros(0, np.int64)
-        empty = {"labels": labels} | dict.fromkeys(sampled, np.zeros((0, n_classes)))
-        if "predicted" in sampled:
-            empty["predicted"] = labels
-        size = max(min(most_rows, SAMPLED // n_classes), LEAST_SAMPLED)
-        spread.sample = ContentSample(size, empty) if sampled else None
-        return spread
-
-    def add(self, rows: Rows, known: Rows, values: Values) -> None:
-        """Add rows with the values whose means are kept: of all rows for decisions, of those known otherwise."""
-        self.add_weights(rows.weight)
-        for name, squares in self.squares.items():
-            weight = (rows if name == "decisions" else known).weight
-            if name != "reliability":
-                squares.add([np.square(value) for value in values[name]], weight)
-            elif values[name][0].shape[1] == 1:
-                bins, proba, right = values[name]
-                squares.add([np.square(right - proba)[:, 0]], weight, bins[:, 0])
-            else:
-                excess = _excess(*values[name])
-                squares.add([excess[:, a] * excess[:, b] for a, b in zip(*np.triu_indices(BINS), strict=True)], weight)
-        for name, cubes in self.cubes.items():
-            cubes.add([value * value * value for value in values[name]], known.weight)
-        if self.sample is not None:
-            self.sample.add({name: getattr(known, name) for name in self.sample.parts}, known.weight)
-
-    def sampled_rows(self) -> "ContentSample":
-        """The sample, for metrics that need one."""
-        assert self.sample is not None
-        return self.sample.prune()
+def add_weights(means: RowMeans, weight: np.ndarray) -> None:
+    """Add weights of rows: their squares, and which are not whole."""
+    if (weight == 1.0).all():  # as one row
+        means.add([np.ones(1), np.zeros(1)], np.array([float(len(weight))]))
+    else:
+        means.add([weight, weight % 1.0 != 0.0], weight)
 
 
-def _excess(bins: np.ndarray, proba: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Correctness less probability of each row in each bin, averaged over its labels, (n, BINS)."""
+def sample_of_rows(n_classes: int, parts: Sequence[str], most_rows: int, multilabel: bool) -> "ContentSample":
+    """A sample without rows, of these parts of rows, to know how values of a row for several classes vary together."""
+    labels = sp.csr_array((0, n_classes), dtype=np.uint8) if multilabel else np.zeros(0, np.int64)
+    empty = {"labels": labels} | dict.fromkeys(parts, np.zeros((0, n_classes)))
+    if "predicted" in parts:
+        empty["predicted"] = labels
+    return ContentSample(max(min(most_rows, SAMPLED // n_classes), LEAST_SAMPLED), empty)
+
+
+def scores_by_bucket(n_columns: int, n_groups: int) -> Histogram:
+    """A histogram of scores by group of labels in each bucket of rows, without rows."""
+    n_bins = int(np.clip(CELLS // (n_columns * n_groups * BUCKETS), *BUCKET_BINS))
+    return Histogram(n_columns, n_groups * BUCKETS, n_bins)
+
+
+BIN_PAIRS = np.triu_indices(BINS)
+
+
+def excess_products(bins: np.ndarray, proba: np.ndarray, right: np.ndarray) -> list[np.ndarray]:
+    """Products, for pairs of bins, of correctness less probability of each row, averaged over its labels."""
     row = np.arange(len(bins))[:, None] * BINS
     sums = np.bincount((row + bins).ravel(), (right - proba).ravel(), len(bins) * BINS)
-    return sums.reshape(-1, BINS) / bins.shape[1]
-
-
-@dataclass(eq=False)
-class GroupSpread(Spread):
-    """Of rows in groups: sums and histograms of each of 256 buckets, to which groups are hashed."""
-
-    total: Annotated[RowMeans, added] = field(default_factory=lambda: RowMeans.of_values((), n_groups=BUCKETS))
-    sums: Annotated[dict[str, RowMeans], added] = field(default_factory=dict)
-    counts: Annotated[Any, added] = None  # WeightTable: hit, true and predicted weight by bucket and class
-    scores: Annotated[dict[str, Histogram], added] = field(default_factory=dict)
-    label_groups: dict[str, int] = field(default_factory=dict)  # of each ranking
-
-    @classmethod
-    def of(cls, n_classes: int, means: Means, rankings: Mapping[str, tuple[int, int]]) -> Self:
-        """The spread of these means, and of rankings of so many columns and groups of labels, without rows."""
-        spread = cls(counts=WeightTable.of_shape(3, BUCKETS, n_classes if "decisions" in means else 0))
-        for name, values in means.items():
-            spread.sums[name] = RowMeans.of_values(values, n_groups=BUCKETS)
-        if "reliability" in means:
-            spread.sums["reliability"] = RowMeans.of_values(("excess",), n_groups=BUCKETS * BINS)
-        for name, (n_columns, n_groups) in rankings.items():
-            n_bins = int(np.clip(CELLS // (n_columns * n_groups * BUCKETS), *BUCKET_BINS))
-            spread.label_groups[name] = n_groups
-            spread.scores[name] = Histogram(n_columns, n_groups * BUCKETS, n_bins)
-        return spread
-
-    def add(self, rows: Rows, known: Rows, values: Values) -> None:
-        """Add rows with the values whose means are kept: of all rows for decisions, of those known otherwise."""
-        assert rows.bucket is not None and known.bucket is not None
-        self.add_weights(rows.weight)
-        self.total.add([], rows.weight, rows.bucket)
-        for name, sums in self.sums.items():
-            if name == "reliability":
-                bins, proba, right = values[name]
-                cells = (known.bucket[:, None] * BINS + bins).ravel()
-                weight = np.repeat(known.weight / bins.shape[1], bins.shape[1])
-                sums.add([(right - proba).ravel()], weight, cells)
-            else:
-                counted = rows if name == "decisions" else known
-                sums.add(values[name], counted.weight, counted.bucket)
-        if "decisions" in self.sums:
-            for outcome, (each, classes) in enumerate(rows.outcomes()):
-                outcomes = np.full(len(each), outcome)
-                self.counts.add((outcomes, rows.bucket[each], classes), rows.weight[each])
-        for name, histogram in self.scores.items():
-            groups = known.bucket[:, None] * self.label_groups[name] + values[f"{name} groups"]
-            histogram.add(getattr(known, name)[:, :, None], groups, known.weight)
+    excess = sums.reshape(-1, BINS) / bins.shape[1]
+    return [excess[:, a] * excess[:, b] for a, b in zip(*BIN_PAIRS, strict=True)]
 
 
 # ---- a sample of rows ------------------------------------------------------------------------------------------------
@@ -540,6 +435,8 @@ def _restored(name: str, empty: Any, n_rows: int, state: Any) -> Any:
     if not sp.issparse(empty):
         return persistence.array(name, state, [empty.dtype.str[1:]], (n_rows, *empty.shape[1:]))
     indices, indptr, n_labels = state
+    for numbers in indices, indptr:
+        persistence.array(name, numbers, ["i4", "i8"], (None,))
     part = sp.csr_array((np.ones(len(indices), empty.dtype), indices, indptr), (n_rows, n_labels))
     part.check_format()
     if n_labels != empty.shape[1]:

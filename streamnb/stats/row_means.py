@@ -1,5 +1,6 @@
 """Weighted means over rows, and weights of rows by cell; their bits depend on no order of the rows."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Self
@@ -43,7 +44,7 @@ class WeightTable(Mergeable):
     def add(self, cells: tuple[np.ndarray, ...], weight: np.ndarray) -> None:
         """Add rows in these cells, (n,) ints for each axis of the table."""
         hi, lo = self.pairs.reshape(2, -1, 1)  # in place
-        _add([np.ones(len(weight))], weight, np.ravel_multi_index(cells, self.pairs.shape[1:]), hi, lo)
+        _add(np.ones((len(weight), 1)), weight, np.ravel_multi_index(cells, self.pairs.shape[1:]), hi, lo)
 
     @property
     def sums(self) -> np.ndarray:
@@ -65,52 +66,56 @@ class WeightTable(Mergeable):
 
 @dataclass(eq=False)
 class RowMeans(WeightTable):
-    """Weighted means of some values of each row, or their sums by group, without error in (hi, lo) pairs.
+    """Weighted means of some values of each row, and their sums by group, without error in (hi, lo) pairs.
 
     Attributes
     ----------
-    pairs : (2, n_groups, n_values + 1)
-        The sums, the weight last, and their rounding errors.
+    pairs : (2, n_groups, n_powers * n_values + 1)
+        The sums of the values, of their squares and so on, the weight last, and their rounding errors.
     names : tuple of str
-        Of the values, and "weight".
+        Of the values.
+    n_powers : int
+        2 where sums of squares are kept too, 3 with those of cubes.
     """
 
     names: tuple[str, ...]
+    n_powers: int = 1
 
     @classmethod
-    def of_values(cls, names: Iterable[str], n_groups: int = 1) -> Self:
+    def of_values(cls, names: Iterable[str], n_groups: int = 1, n_powers: int = 1) -> Self:
         """Means of values of these names, without rows."""
-        every = (*names, "weight")
-        return cls(np.zeros((2, n_groups, len(every))), every)
+        names = tuple(names)
+        return cls(np.zeros((2, n_groups, n_powers * len(names) + 1)), names, n_powers)
 
     @property
     def weight(self) -> float:
-        """Total weight of the rows."""
-        hi, lo = self.pairs[:, 0, -1]
-        return float(hi + lo)
+        """Total weight of the rows, rounded once: the same for any groups."""
+        return math.fsum(self.pairs[:, :, -1].ravel())
 
     def add(self, values: Sequence[np.ndarray], weight: np.ndarray, groups: np.ndarray | None = None) -> None:
         """Add rows; there are values (n,) for each name, and the number of each row's group, if there are several."""
         groups = np.zeros(len(weight), np.int64) if groups is None else groups
-        _add([*values, np.ones(len(weight))], weight, groups, *self.pairs)
-
-    def add_cells(self, cells: np.ndarray, values: Sequence[np.ndarray], weight: np.ndarray) -> None:
-        """Add rows with values (n,) in one cell each, and 0 in the others; names are those of cell after cell."""
-        hi, lo = self.pairs[:, 0, :-1].reshape(2, -1, len(values))  # in place
-        _add(values, weight, cells, hi, lo)
-        _add([np.ones(len(weight))], weight, np.zeros(len(weight), np.int64), *self.pairs[:, :, -1:])
+        columns = np.empty((len(weight), self.pairs.shape[2]))
+        for column, value in enumerate(values):
+            columns[:, column] = value
+        n_values = len(self.names)
+        for column in range(n_values, self.n_powers * n_values):
+            np.multiply(columns[:, column - n_values], columns[:, column % n_values], out=columns[:, column])
+        columns[:, -1] = 1.0
+        _add(columns, weight, groups, *self.pairs)
 
     def one(self, at: int, name: str) -> Self:
         """Return the mean of one value alone, under another name."""
-        return replace(self, pairs=self.pairs[:, :, [at, -1]], names=(name, "weight"))
+        return replace(self, pairs=self.pairs[:, :, [at, -1]], names=(name,))
 
-    def place(self, name: str) -> int:
-        """The column of a value in the sums."""
-        return self.names.index(name)
+    def place(self, name: str, power: int = 1) -> int:
+        """The column of a value, or of its power, in the sums."""
+        return (power - 1) * len(self.names) + self.names.index(name)
 
-    def mean(self, name: str) -> float:
-        """Return the mean, NaN if there is no weight."""
-        return float(self.sums[0, self.place(name)]) / self.weight if self.weight > 0.0 else np.nan
+    def mean(self, name: str, power: int = 1) -> float:
+        """Return the mean of a value, or of its power, over the rows of all groups; NaN if there is no weight."""
+        total = math.fsum(self.pairs[:, :, self.place(name, power)].ravel())
+        return total / self.weight if self.weight > 0.0 else np.nan
 
 
 def summed_by_key(keys: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -134,7 +139,7 @@ def pairs_of_state(name: str, state: Any, shape: tuple[int | None, ...]) -> np.n
     return np.stack([hi, lo])
 
 
-def _add(values: Sequence[np.ndarray], weight: np.ndarray, groups: np.ndarray, hi: np.ndarray, lo: np.ndarray) -> None:
-    columns = frozen(np.column_stack(values))
-    entries = np.arange(len(weight)), groups, weight
-    add_dense_pairs(columns, *entries, SUM, 0.0, lost_of(columns.shape[1]), hi, lo[None])
+def _add(columns: np.ndarray, weight: np.ndarray, groups: np.ndarray, hi: np.ndarray, lo: np.ndarray) -> None:
+    """Add rows with these values (n, columns), each to the sums of its group."""
+    rows = np.arange(len(weight))
+    add_dense_pairs(frozen(columns), rows, groups, weight, SUM, 0.0, lost_of(columns.shape[1]), hi, lo[None])

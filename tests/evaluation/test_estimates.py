@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, norm, t
 
 import streamnb as snb
-from streamnb.evaluation.estimates import Estimate, filled_buckets, per_weight, quantile, spread_of
+from streamnb.evaluation.estimates import Estimate, filled_buckets, per_weight, quantile
 from streamnb.evaluation.intervals import ESTIMATES
 from tests.support.influence import drawn, influences, judged, of_groups
 
@@ -59,9 +59,9 @@ def test_weights_that_are_no_counts_count_fewer_rows():
 
     assert per_weight(weighed([1.0, 2.0, 3.0, 2.0], interval=0.9)) == 1.0
     assert per_weight(weighed([0.5, 0.5, 1.5, 1.5], interval=0.9)) == 4.0 / 5.0  # 4^2 / 5 rows
-    assert filled_buckets(spread_of(weighed(None, interval=0.9, groups=[1, 1, 2, 3]))) == 3
+    assert filled_buckets(weighed(None, interval=0.9, groups=[1, 1, 2, 3])) == 3
     with pytest.raises(ValueError, match=r"made without intervals; give interval=0.95"):
-        spread_of(weighed(None))
+        per_weight(weighed(None))
 
 
 # ---- means over rows -------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def test_of_few_rows_no_interval_has_no_width(n, seed, multilabel, grouped):
 
 
 def filled(groups):
-    return filled_buckets(spread_of(snb.evaluate(groups % 2, groups % 2, interval=0.95, groups=groups)))
+    return filled_buckets(snb.evaluate(groups % 2, groups % 2, interval=0.95, groups=groups))
 
 
 def test_of_few_rows_losses_stay_in_their_range():

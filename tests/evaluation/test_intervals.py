@@ -42,7 +42,7 @@ def test_of_columns_groups_are_checked():
 
 def test_without_intervals_nothing_is_kept():
     judged = snb.evaluate(Y, Y[::-1])
-    assert "spread" not in judged._tallies and "[" not in str(judged)
+    assert "weights" not in judged._tallies and "[" not in str(judged)
     assert judged.summary().keys() == {"accuracy", "f_score (macro)"}
     with pytest.raises(ValueError, match="made without intervals"):
         judged.interval("accuracy")

@@ -6,7 +6,7 @@ import pytest
 import streamnb as snb
 from streamnb.evaluation import tallied
 from streamnb.evaluation.tallied import NEEDS, Tallied
-from streamnb.evaluation.tallies import Spread
+from streamnb.evaluation.tallies import Decisions
 from streamnb.stats.row_means import WeightTable
 from tests.support.judged import EVERYTHING, random_rows
 
@@ -82,8 +82,8 @@ def test_tables_from_files_have_the_layout_of_their_own():
     assert again.sums.all() and again.pairs.strides == table.pairs.strides
     with pytest.raises(ValueError, match="it should be"):
         table.of_arrays(np.ones((2, 3)))
-    with pytest.raises(ValueError, match="Spread has no 'more'"):
-        Spread().of_arrays({"weights": np.zeros((1, 3)), "more": 1})
+    with pytest.raises(ValueError, match="not enough values to unpack"):
+        Decisions.of_classes(2, False).of_arrays([])
 
 
 GOOD = dict(predicted=[0, 1], ranking=np.zeros((2, 3)), log_proba=np.full((2, 3), -1.0))

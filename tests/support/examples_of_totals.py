@@ -25,11 +25,8 @@ from streamnb.evaluation.tallies import (
     ConfusedPairs,
     ContentSample,
     Decisions,
-    GroupSpread,
     Rows,
-    RowSpread,
     SetDecisions,
-    Spread,
 )
 from streamnb.fits.passes import TotalsOfRead
 from streamnb.passes.contract import Report
@@ -60,10 +57,10 @@ def tally(empty: Any, seed: int, sets: bool = False) -> Any:
     return empty
 
 
-def judged(kind: Any, seed: int, **options: Any) -> Any:
+def judged(kind: Any, seed: int, groups: Any = None, **options: Any) -> Any:
     _, codes, weight, margins = drawn(seed)
     evaluation = kind(K, ("confusion", "ranking", "pairs"), **options)
-    evaluation.add(codes, weight, predicted=codes[::-1], ranking=margins[:, :, 0])
+    evaluation.add(codes, weight, predicted=codes[::-1], ranking=margins[:, :, 0], groups=groups)
     return evaluation
 
 
@@ -143,23 +140,6 @@ def content(seed: int) -> Any:
     return sample
 
 
-def weights(seed: int) -> Any:
-    counted = Spread()
-    counted.add_weights(drawn(seed)[2])
-    return counted
-
-
-def spread(kind: Any, seed: int) -> Any:
-    _, codes, weight, margins = drawn(seed)
-    rows = Rows(codes, weight, codes[::-1], np.ascontiguousarray(margins[:, :, 0]), bucket=codes + 7)
-    values = {"decisions": [codes == codes[::-1]], "ranking groups": (codes[:, None] == np.arange(K)).astype(np.uint8)}
-    sampled: Any = {"ranking": (K, 2)} if kind is GroupSpread else ("ranking",)
-    options = () if kind is GroupSpread else (100, False)
-    found = kind.of(K, {"decisions": ["right"]}, sampled, *options)
-    found.add(rows, rows, values)
-    return found
-
-
 def column(seed: int) -> SliceColumn:
     return SliceColumn("ward", ("A", "BCD"[seed], *([None] if seed == 1 else [])))
 
@@ -198,9 +178,6 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
     ConfusedPairs: every(lambda seed: tally(ConfusedPairs(K), seed)),
     SetDecisions: every(lambda seed: tally(SetDecisions.of_classes(K, False), seed, sets=True)),
     ContentSample: every(content),
-    Spread: every(weights),
-    RowSpread: every(lambda seed: spread(RowSpread, seed)),
-    GroupSpread: every(lambda seed: spread(GroupSpread, seed)),
     SliceColumn: every(column),
     Slicing: every(lambda seed: Slicing((column(seed),))),
     Slices: every(slices),
@@ -209,6 +186,7 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
         lambda seed: judged(Evaluation, seed),
         bins=lambda seed: judged(Evaluation, seed, exact_rows=20, n_bins=8),
         intervals=lambda seed: judged(Evaluation, seed, interval=0.95),
+        groups=lambda seed: judged(Evaluation, seed, groups=np.arange(12) // 2, interval=0.95, grouped=True),
     ),
     GridEvaluation: every(lambda seed: grid(GridEvaluation, seed, "confusion", "ranking", "probabilities")),
     EachEvaluation: every(

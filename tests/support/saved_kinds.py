@@ -81,14 +81,14 @@ def begun():
     return asked.step(asked.read(TABLE.assign(y=Y), site="here"))
 
 
-def judged(y, **options):
+def judged(y, groups=None, more=(), **options):
     """A model judged on the rows that it was fitted on."""
     model = snb.LinearNB("poisson").fit(X, y, WEIGHT)
-    needs = "hits", "confusion", "ranking", "pairs", "probabilities", "multilabel"
+    needs = ["hits", "confusion", "ranking", "pairs", "probabilities", "multilabel", *more]
     evaluation = snb.Evaluation(3, needs, classes=model.classes_, **options)
     codes, predicted = (v if v.ndim == 2 else np.searchsorted(model.classes_, v) for v in (y, model.predict(X)))
     scores = {"ranking": model.decision_function(X), "log_proba": model.predict_log_proba(X)}
-    evaluation.add(codes, WEIGHT, predicted=predicted, **scores)
+    evaluation.add(codes, WEIGHT, predicted=predicted, groups=groups, **scores)
     return evaluation
 
 
@@ -223,6 +223,8 @@ KINDS = {
     "evaluation": lambda: judged(Y),
     "evaluation-bins": lambda: judged(Y, exact_rows=4, n_bins=16),
     "evaluation-intervals": lambda: judged(Y, interval=0.9),
+    "evaluation-groups": lambda: judged(Y, np.arange(10) // 2, ["reliability"], interval=0.9, grouped=True),
+    "evaluation-calibration": lambda: judged(LABELS, None, ["reliability"], interval=0.9, multilabel=True),
     "evaluation-slices": lambda: snb.evaluate(
         snb.LinearNB("poisson", smoothing=1.0).fit(X, Y),
         X,
