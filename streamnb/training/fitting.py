@@ -15,13 +15,14 @@ from streamnb.training.coordinates import CentredFeatures, LayeredFeatures, Laye
 from streamnb.training.data import TrainingData
 from streamnb.training.descent import PAIRS, Descent, Memory, Penalties, Visit
 from streamnb.training.method import Method, Reads, Trained, Trainer
-from streamnb.training.objectives import Objective
+from streamnb.training.objectives import Objective, Softmax
 from streamnb.training.reading import ReadSums, power_above
 from streamnb.training.sampled_curvature import SampledCurvature, Sampling, TrainingSample
 
 STEP_LENGTHS = 2.0 ** np.arange(-6.0, 4.0)  # of the first step, all compared in one read
 START_LENGTHS = np.array([0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0])  # towards start weights
 MOST_WEIGHTS = 1 << 22  # with more of them, steps on a sample cost as much as reads of all rows
+SPARSE = 0.1  # share of values that are not 0
 CONSTANT = 1e-28  # share of the mean square; a smaller variance is rounding
 LARGEST_NORM = 1e4  # of weights without a penalty, for features scaled to variance 1
 MANY = 10_000  # rows, of which each read takes time
@@ -70,6 +71,11 @@ class DescentMethod(Method):
         loss = spread * data.task.objective.curvature(data.sums.share).max()
         return bool(point["l1"] == 0.0 < point["l2"] < loss)
 
+    def sampling(self, data: TrainingData) -> Sampling:
+        """All rows, where they are sparse and not too many, as steps in their duals are cheap."""
+        ascent = isinstance(data.task.objective, Softmax) and data.sums.filled < SPARSE
+        return Sampling(share=1.0, ascent=True) if ascent else Sampling()
+
     def trainer(self, data: TrainingData, point: dict[str, Any], tol: float, max_passes: int) -> Trainer:
         return self._trainer(data, CentredFeatures(data.sums, data.scale), point, tol, max_passes)
 
@@ -113,14 +119,16 @@ class LayeredMethod(DescentMethod):
         factors: Callable[[dict[str, Any]], np.ndarray],
     ):
         super().__init__(objective_of)
-        self.sampling = Sampling(share=1.0, products=20, whole=True, n_values=n_values)
-        self._parts, self._factors = parts, factors
+        self._parts, self._factors, self._n_values = parts, factors, n_values
 
     def n_trained(self, n_used: int) -> int:
         return int(self._parts.shape[1])
 
     def samples(self, data: TrainingData, point: dict[str, Any]) -> bool:
         return data.task.weights.size <= MOST_WEIGHTS
+
+    def sampling(self, data: TrainingData) -> Sampling:
+        return Sampling(share=1.0, products=20, whole=True, n_values=self._n_values)
 
     def solved(self, data: TrainingData, stats: ClassStats, step: Any, limit: int | None) -> LayeredSums:
         return LayeredSums.of(data.sums, self._parts)

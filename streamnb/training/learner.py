@@ -183,7 +183,7 @@ class Learner:
         if never or not self.method.samples(data, point):
             return None, Report()
         row_bytes = scan.bytes / max(scan.rows, 1)
-        return (yield from TrainingSample.of(stats, rows, options.of_pass(name), row_bytes, self.method.sampling))
+        return (yield from TrainingSample.of(stats, rows, options.of_pass(name), row_bytes, self.method.sampling(data)))
 
     def fit(
         self,

@@ -132,8 +132,6 @@ class Method:
         Reads at the end that only judge the last weights.
     starts_from : type
         The type of a start.
-    sampling : Sampling
-        How a sample of the rows is drawn and used.
     """
 
     products = labels = False
@@ -142,7 +140,6 @@ class Method:
     n_arrays = 1
     scoring_reads = 0
     starts_from: type = LinearModel
-    sampling = Sampling()
 
     def objective(self, stats: ClassStats) -> Objective:
         """The loss for labels such as these."""
@@ -155,6 +152,10 @@ class Method:
     def samples(self, data: TrainingData, point: dict[str, Any]) -> bool:
         """Whether a sample of the rows saves reads."""
         return False
+
+    def sampling(self, data: TrainingData) -> Sampling:
+        """How a sample of the rows is drawn and used."""
+        return Sampling()
 
     def n_rows(self, stats: ClassStats) -> int:
         """The number of rows of weights."""

@@ -75,6 +75,12 @@ class RowSums:
         return (int(self.features[j]), r) if parts.flat[at] else None
 
     @property
+    def filled(self) -> float:
+        """A lower bound of the share of values that are not 0, by Cauchy and Schwarz, whatever form rows have."""
+        most = self.weight * self.squares
+        return float(np.divide(self.magnitudes**2, most, out=np.zeros_like(most), where=most > 0.0).mean())
+
+    @property
     def share(self) -> np.ndarray:
         """The share of the class of each row of weights in the weight of all rows, (R,)."""
         return self.own_weight / self.weight

@@ -10,8 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from streamnb.kernels.directions import add_multiple
+from streamnb.kernels.duals import ascend_rows
+from streamnb.kernels.lanes import LANES
+from streamnb.kernels.row_values import scatter_bits
 from streamnb.passes.contract import Reading, ReadRequest, Report, RunOptions
 from streamnb.rows.boundary import as_chunk
 from streamnb.rows.preparing import RowOptions
@@ -34,6 +38,9 @@ STEPS_TO_OPTIMUM = 15
 ACCURACY = 0.1  # of a direction: the residual as a share of the gradient
 MOST_COLUMNS = 0.8  # share of the columns, above which sampled rows keep all of them
 TINY = np.finfo(float).tiny
+CONSTANT_FEATURE = 0.3  # the square of the feature of intercepts, as a share of those of all others together
+MOST_TURNS = 16
+LEAST_OF_TURN = 2e-4  # of a turn over all rows, for each row; others then gain more
 DAMPING = 0.5, 4.0  # bounds of the factor from the sampled curvature to that of the last step
 
 
@@ -51,12 +58,15 @@ class Sampling(NamedTuple):
         be diagonal, which is right where columns seldom occur together.
     n_values : int, optional
         The number of values in a row, where it does not follow from the bytes that were read.
+    ascent : bool
+        Whether the optimum of the sample is found by steps in the duals of its rows, which is for softmax.
     """
 
     share: float = 0.25
     products: int = 5
     whole: bool = False
     n_values: int | None = None
+    ascent: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +74,7 @@ class TrainingSample:
     """A sample of prepared rows, whatever their blocks were, and the seconds that it took.
 
     `products` is the number of products with their curvature for a direction. `features` are the indices of the columns
-    that the rows have, where others were left out.
+    that the rows have, where others were left out; `ascent` is as for `Sampling`.
     """
 
     rows: SampledRows
@@ -72,6 +82,7 @@ class TrainingSample:
     seconds: float
     products: int
     features: np.ndarray | None = None
+    ascent: bool = False
 
     @classmethod
     def of(
@@ -97,8 +108,9 @@ class TrainingSample:
         if how.whole:
             drawn = replace(drawn, weight=drawn.weight * (stats.total_weight / drawn.weight.sum()))
             return cls(drawn, batches_of(drawn), report.seconds, how.products), report
+        drawn = replace(drawn, X=sp.csr_array(drawn.X)) if how.ascent else drawn  # sparse, in whatever form they came
         features, few = columns_in_use(drawn)
-        return cls(few, batches_of(few), report.seconds, how.products, features), report
+        return cls(few, batches_of(few), report.seconds, how.products, features, how.ascent), report
 
     def outside(self, fold: int) -> Self:
         """The same rows, with weight 0 for those of a fold."""
@@ -182,6 +194,8 @@ class SampledCurvature:
 
     def optimum(self, start: np.ndarray, memory: Memory) -> np.ndarray:
         """About the optimum of the sampled rows alone, with the whole penalty, from weights of 0."""
+        if self._sample.ascent:
+            return self._ascended(start)
         memory = Memory(memory.scale[self._places], memory.balanced)
         visit = self._visit(start[self._places])
         descent = Descent(memory, self._penalties, OPTIMUM * memory.length(visit.gradient), visit)
@@ -190,6 +204,24 @@ class SampledCurvature:
             raise AssertionError("sampled rows are in memory")
         point = start.copy()
         point[self._places] = descent.visit.point
+        return point
+
+    def _ascended(self, start: np.ndarray) -> np.ndarray:
+        """The same by steps in the duals of rows, of which ten are as far as a hundred along gradients."""
+        seen = np.flatnonzero(self._known.any(axis=0))
+        factors = self._at.of_all(self._at.factors[:, 0])
+        rows = self._sample.rows.X
+        rows = sp.csr_array(
+            ((rows.data * factors[rows.indices]).astype(np.float32), rows.indices, rows.indptr), rows.shape
+        )
+        codes = np.searchsorted(seen, self._targets)
+        weights = ascended(rows, codes, self._weight / self._penalties.l2, start[-1, seen])
+        of_classes = self._at.from_model(weights)
+        of_classes[~self._known[self._places][:, seen]] = 0.0
+        point = start.copy()
+        in_sample = point[self._places]
+        in_sample[:, seen] = of_classes
+        point[self._places] = in_sample
         return point
 
     def move_to(self, point: np.ndarray) -> None:
@@ -281,6 +313,38 @@ class SampledCurvature:
     def _read(self, point: np.ndarray, most: float) -> Generator[Any, Any, Visit]:
         return self._visit(point)
         yield
+
+
+def ascended(rows: sp.csr_array, codes: np.ndarray, weight: np.ndarray, intercepts: np.ndarray) -> np.ndarray:
+    """Weights (n_features + 1, K) of sparse rows after steps in the duals of all rows, until these gain little.
+
+    `weight` are those of rows divided by l2. The steps are taken in float32 and in an order of their own each time.
+    Intercepts are weights of a feature that is the same in all rows, whose penalty is on the distance from those given.
+    """
+    n_rows, n_classes = len(codes), len(intercepts)
+    weights = np.zeros((rows.shape[1], -(-n_classes // LANES) * LANES), np.float32)
+    moved = np.zeros(weights.shape[1])
+    moved[:n_classes] = intercepts
+    duals, gain = np.zeros((n_rows, n_classes), np.float32), np.zeros(1)
+    duals[np.arange(n_rows), codes] = 1.0
+    square = CONSTANT_FEATURE * float(np.einsum("i,i->", rows.data, rows.data, dtype=np.float64)) / max(n_rows, 1)
+    scores, (new, push) = np.zeros(weights.shape[1], np.float32), np.zeros((2, n_classes))
+    for turn in range(MOST_TURNS):
+        order, before = order_of(n_rows, turn), gain[0]
+        ascend_rows(
+            *(rows.data, rows.indices, rows.indptr, order, weight, square, weights, moved, duals, scores),
+            *(new, push, gain),
+        )
+        if gain[0] - before <= LEAST_OF_TURN * weight.sum():
+            break
+    return np.vstack([weights[:, :n_classes], moved[:n_classes]])
+
+
+def order_of(n_rows: int, turn: int) -> np.ndarray:
+    """The numbers of rows in an order that depends on the turn alone."""
+    keys = np.arange(n_rows, dtype=np.uint64) + np.uint64(turn << 40)
+    scatter_bits(keys.copy(), keys)
+    return np.argsort(keys)
 
 
 def weighted_sums(
