@@ -479,6 +479,11 @@ def check_targets(y: Any, first_row: int = 0) -> np.ndarray:
         values = _of_objects(values, first_row)
     if values.dtype.kind == "c":
         raise ValueError("Complex data not supported: y should hold real numbers")
+    if values.dtype.kind in "Mm":
+        raise TypeError(
+            f"y has dtype {values.dtype}: dates and durations; give numbers, such as (y - y.min()) / "
+            "np.timedelta64(1, 'D')"
+        )
     if values.dtype.kind not in "iuf":
         raise TypeError(
             f"Unknown label type: y has dtype {values.dtype}; a regression predicts numbers: for classes take "
@@ -493,6 +498,28 @@ def check_targets(y: Any, first_row: int = 0) -> np.ndarray:
             f"Input y contains NaN or infinity: y is {values[row]} at row {first_row + row}; drop rows without a target"
         )
     return values
+
+
+def check_offset(offset: Any, first_row: int = 0) -> np.ndarray:
+    """Return offsets as float64, (n_rows,); `first_row` numbers rows in messages."""
+    values = as_array("offset", offset)
+    if values.ndim != 1 or values.dtype.kind not in "buif" or np.ma.is_masked(offset):
+        raise ValueError(
+            f"offset has shape {values.shape} and dtype {values.dtype}; it should be a number for each row, (n_rows,), "
+            "such as the logarithm of an exposure"
+        )
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if wrong.size:
+        raise ValueError(
+            f"offset has {values[wrong[0]]} at row {first_row + wrong[0]}; it should be finite: the logarithm of an "
+            "exposure above 0"
+        )
+    return values.astype(np.float64, copy=False)
+
+
+def with_offset(y: np.ndarray, offset: Any, first_row: int = 0) -> np.ndarray:
+    """Targets and, beside them, their offsets, (n_rows, n_targets + 1)."""
+    return np.column_stack([y, check_offset(offset, first_row)])
 
 
 def _of_objects(values: np.ndarray, first_row: int) -> np.ndarray:

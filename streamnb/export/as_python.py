@@ -180,9 +180,10 @@ def python_of_classifier(model: PortableModel, tables: ScoreTables) -> bytes:
     return _file(what, "predict_proba", tables, constants, CLASSES)
 
 
-def python_of_regression(tables: ScoreTables) -> bytes:
+def python_of_regression(tables: ScoreTables, link: str) -> bytes:
     """The file as bytes."""
-    return _file("numbers", "predict", tables, {}, TARGETS)
+    end = TARGETS if link == "identity" else TARGETS.replace("scores_of(record)", "list(map(math.exp, scores_of(record)))")
+    return _file("numbers", "predict", tables, {}, end)
 
 
 def _file(what: str, function: str, tables: ScoreTables, constants: dict[str, Any], end: str) -> bytes:

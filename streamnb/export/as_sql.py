@@ -136,12 +136,15 @@ def sql_of_classifier(model: PortableModel, tables: ScoreTables, scoring: Scorin
     return query.written("shares", results | shares)
 
 
-def sql_of_regression(tables: ScoreTables, scoring: Scoring) -> bytes:
+def sql_of_regression(tables: ScoreTables, scoring: Scoring, link: str) -> bytes:
     """The file as bytes, with the column "prediction", or one for each target, "prediction 0" first."""
     query = _scored(tables, scoring)
     n_targets = len(tables.intercept)
     names = ["prediction"] if n_targets == 1 else [f"prediction {k}" for k in range(n_targets)]
-    return query.written("scored", {name: query.column(f"score {k}") for k, name in enumerate(names)})
+    found = {name: query.column(f"score {k}") for k, name in enumerate(names)}
+    if link == "log":
+        found = {name: _exponential(query, score) for name, score in found.items()}
+    return query.written("scored", found)
 
 
 def _literal(query: Query, label: Any) -> Any:
@@ -203,7 +206,7 @@ def _greatest(query: Query, values: list[Any]) -> Any:
 
 
 def _exponential(query: Query, value: Any) -> Any:
-    """e to a power of at most 0; PostgreSQL ends queries with an error where the result would be below 1e-307."""
+    """e to a power; PostgreSQL ends queries with an error where the result would be below 1e-307."""
     small = value.copy() < query.number(LEAST_POWER)
     return query.exp.Case().when(small, query.number(0.0)).else_(query.exp.Exp(this=value))
 

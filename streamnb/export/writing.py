@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import GammaRegressor, LinearRegression, PoissonRegressor, TweedieRegressor
 
 from streamnb.core import persistence
 from streamnb.core.stored_files import replacing
@@ -21,6 +21,7 @@ from streamnb.export.raw_rows import columns_of_table, of_numbers
 from streamnb.export.score_tables import ScoreTables, score_tables
 from streamnb.models.portable import PortableModel
 from streamnb.models.steps import ColumnSums, Indicators, RowStep
+from streamnb.problem.losses import SQUARES, TweedieLoss
 
 VERSION = 1
 CURE = "save(path) and snb.load keep what makes the columns"
@@ -79,13 +80,15 @@ class RegressionWeights:
     names : (n_features,) or None
     encoding : Encoding or None
         What makes columns of the rows.
+    loss : TweedieLoss
+        Its link makes predictions of linear predictors.
     """
 
     weights: np.ndarray
     intercepts: np.ndarray
     names: np.ndarray | None
-
     encoding: Any = None
+    loss: TweedieLoss = SQUARES
 
     def of_numbers(self) -> RegressionWeights:
         """The weights of a table's columns, in the order of the file.
@@ -105,7 +108,7 @@ class RegressionWeights:
             places.append(names.index(part.columns[0]))
         weights = np.zeros((len(names), len(self.intercepts)))
         weights[places] = self.weights
-        return RegressionWeights(weights, self.intercepts, np.array(names, object))
+        return replace(self, weights=weights, names=np.array(names, object))
 
     def score_tables(self) -> ScoreTables:
         """The weights as tables of scores."""
@@ -122,6 +125,8 @@ def json_of(model: RegressionWeights) -> bytes:
         "weights": model.weights.T.tolist(),
         "intercepts": model.intercepts.tolist(),
     }
+    if model.loss.link != "identity":
+        content["link"] = model.loss.link
     return json.dumps(content, allow_nan=False).encode()
 
 
@@ -141,13 +146,18 @@ def onnx_of(model: RegressionWeights) -> bytes:
     weights = graph.constant(model.weights[:, 0] if one else model.weights, "weights")
     intercepts = graph.constant(model.intercepts.reshape(() if one else -1), "intercepts")
     predictions = graph.add("Add", [graph.add("MatMul", [graph.numbers(), weights]), intercepts])
+    predictions = predictions if model.loss.link == "identity" else graph.add("Exp", [predictions])
     shape = [] if one else [len(model.intercepts)]
     return graph.finished(len(model.weights), (predictions, "predictions", graph.onnx.TensorProto.DOUBLE, shape))
 
 
-def linear_regression_of(model: RegressionWeights) -> LinearRegression:
+def sklearn_regression_of(model: RegressionWeights) -> Any:
     """A fitted estimator of scikit-learn's."""
-    one, fitted = len(model.intercepts) == 1, LinearRegression()
+    one, fitted, loss = len(model.intercepts) == 1, LinearRegression(), model.loss
+    if loss != SQUARES:
+        of_power = {1.0: PoissonRegressor(), 2.0: GammaRegressor()} if loss.link == "log" else {}
+        fitted = of_power.get(loss.power, TweedieRegressor(power=loss.power, link=loss.link))
+        fitted.fit([[0.0]], [1.0])  # which sets the loss that its predict needs
     fitted.coef_ = model.weights[:, 0].copy() if one else np.ascontiguousarray(model.weights.T)
     fitted.intercept_ = float(model.intercepts[0]) if one else model.intercepts.copy()
     fitted.n_features_in_ = len(model.weights)
@@ -178,7 +188,7 @@ FORMATS: dict[str, dict[type, Callable[[Any], bytes]]] = {
     },
     ".py": {
         PortableModel: lambda model: python_of_classifier(model, tables_of(model)),
-        RegressionWeights: lambda model: python_of_regression(model.score_tables()),
+        RegressionWeights: lambda model: python_of_regression(model.score_tables(), model.loss.link),
     },
 }
 
@@ -209,6 +219,6 @@ def write(path: Any, portable: Callable[[], PortableModel | RegressionWeights], 
     elif isinstance(model, PortableModel):
         written = sql_of_classifier(model, tables_of(model), scoring)
     else:
-        written = sql_of_regression(model.score_tables(), scoring)
+        written = sql_of_regression(model.score_tables(), scoring, model.loss.link)
     with replacing(file) as out:
         out.write(written)

@@ -117,6 +117,34 @@ def add_intercepts(residual, grid, total):
             total[r] += (residual[i, r] + grid) - grid
 
 
+@kernel
+def add_pairs_csr(data, indices, indptr, unit, curvature, grid, total):
+    # total[j, k, g] += sum_i x[i, j] * x[i, k] * curvature[i, g] for k <= j, x in units of columns and rounded on one
+    # grid; the last column is 1 in every row
+    start, last = indptr[0], total.shape[0] - 1
+    for i in range(curvature.shape[0]):
+        first, stop = indptr[i] - start, indptr[i + 1] - start
+        for p in range(first, stop + 1):
+            j, x = (indices[p], float(data[p]) * unit[indices[p]]) if p < stop else (last, 1.0)
+            for q in range(first, p):
+                k = indices[q]
+                product = x * (float(data[q]) * unit[k])
+                for g in range(curvature.shape[1]):
+                    total[j, k, g] += (product * curvature[i, g] + grid) - grid
+            for g in range(curvature.shape[1]):
+                total[j, j, g] += (x * x * curvature[i, g] + grid) - grid
+
+
+@kernel
+def add_pairs_dense(values, curvature, grid, total):
+    # total[j, k] += sum_i x[i, j] * x[i, k] * curvature[i] for k <= j, each product rounded on one grid
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            x = values[i, j] * curvature[i]
+            for k in range(j + 1 if x != 0.0 else 0):
+                total[j, k] += (x * values[i, k] + grid) - grid
+
+
 @part
 def has_any(row):
     found = 0

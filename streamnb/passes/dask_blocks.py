@@ -223,16 +223,16 @@ def _packed(
     """A block of X with the columns beside it."""
     first_row = int(start[0])
     matrix = as_csr(matrix, "X") if sp.issparse(matrix) else as_matrix(matrix, first_row)
-    beside = []
+    splits: dict[str, Any] = {}
     for name, column in zip(names, columns, strict=True):
         if column is not None:
             column = check_column(name, column, check_y, first_row=first_row)
             row_checks.check_lengths(matrix.shape[0], column.shape[0], name)
-        beside.append(column)
+        splits[name] = column
     n_bytes = matrix.data.nbytes + matrix.indices.nbytes if sp.issparse(matrix) else matrix.nbytes
-    y, weight, *splits = beside
-    several = len(splits) > 1
-    split = records(dict(zip(names[2:], splits, strict=True)), first_row) if several else (*splits, None)[0]
+    y, weight, offset = (splits.pop(name, None) for name in ("y", "sample_weight", "offset"))
+    y = y if offset is None else row_checks.with_offset(y, offset, first_row)
+    split = records(splits, first_row) if len(splits) > 1 else next(iter(splits.values()), None)
     return Block(matrix, y, weight, split, first_row, n_bytes)
 
 

@@ -53,6 +53,14 @@ class Loss:
         """Their second derivatives in s where the loss is convex, else the expectation of these: never below 0."""
         raise NotImplementedError
 
+    def saturated(self, y: np.ndarray) -> np.ndarray:
+        """The part of the losses that depends on y alone; the rest is linear in y."""
+        raise NotImplementedError
+
+    def level(self, y: np.ndarray) -> np.ndarray:
+        """What bounds slopes and curvatures beside the losses; see `slopes_bound`."""
+        raise NotImplementedError
+
     def check(self, y: np.ndarray, weight: np.ndarray | None = None, first_row: int = 0) -> None:
         """Raise for targets that are impossible, (n_rows,)."""
 
@@ -115,11 +123,23 @@ class TweedieLoss(Loss):
         if p == 0.0:
             return 0.5 * (y - m) ** 2
         if p == 1.0:
-            return xlogy(y, y) - y + (m - y * self._log_mean(s))
+            return self.saturated(y) + (m - y * self._log_mean(s))
         if p == 2.0:
-            return y / m + (self._log_mean(s) - np.log(y) - 1.0)
+            return self.saturated(y) + (y / m + self._log_mean(s))
         a, b = 1.0 - p, 2.0 - p
-        return y**b / (a * b) - y * self._power(s, a) / a + self._power(s, b) / b
+        return self.saturated(y) - y * self._power(s, a) / a + self._power(s, b) / b
+
+    def saturated(self, y: np.ndarray) -> np.ndarray:
+        p = self.power
+        if p == 0.0:
+            return 0.5 * y * y
+        if p == 1.0:
+            return xlogy(y, y) - y
+        return -np.log(y) - 1.0 if p == 2.0 else y ** (2.0 - p) / ((1.0 - p) * (2.0 - p))
+
+    def level(self, y: np.ndarray) -> np.ndarray:
+        squares = self.power == 0.0 and self.link == "identity"
+        return np.ones_like(y) if squares else np.abs(y) ** (2.0 - self.power)
 
     def _log_mean(self, s: np.ndarray) -> np.ndarray:
         return s if self.link == "log" else np.log(s)
@@ -195,19 +215,23 @@ class TweedieLoss(Loss):
             )
 
 
+SQUARES = TweedieLoss()  # of least squares
+
+
 def slopes_bound(losses: float, level: float) -> float:
-    r"""An upper bound of the weighted sum of ``abs(slope)`` over rows, for the log link, and squared losses.
+    """An upper bound of the weighted sums of ``abs(slope)`` and of curvatures, for the log link and for squares.
 
     Parameters
     ----------
     losses : float
         An upper bound of the weighted sum of losses.
     level : float
-        The weighted sum of ``abs(y)^(2 - p)``, or for squared losses with the identity the weight of the rows.
+        The weighted sum of `Loss.level`.
 
     Notes
     -----
-    For r = m / y and 1 <= p <= 2, abs(l') <= 2 l + y^(2-p), as both sides are convex in ln r and l'' <= abs(l') +
-    y^(2-p); abs(l') <= 4 l + 2 y^(2-p) also holds for p = 0 and p = 3. abs(y - m) <= (y - m)^2 / 2 + 1 / 2.
+    In units of level, with t = ln(m / y) and 1 <= p <= 2: abs(l'(t)) is the integral of l'' from 0 to t, and
+    l'' <= abs(l') + 1, so that abs(l') <= l + abs(t) <= 2 l + 1, as l >= abs(t) - 1. For p = 0 and 3, abs(l') is at
+    most 4 l + 2.
     """
-    return 4.0 * losses + 2.0 * level
+    return 4.0 * losses + 3.0 * level

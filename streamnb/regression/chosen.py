@@ -100,7 +100,7 @@ class ElasticNetCV(LinearRegressor):
         arguments.positive_integer("n_alphas", self.n_alphas)
         check_choice(self.folds, self.rule, self.seed)
         if self.alphas is not None:
-            _descending(self.alphas)
+            descending(self.alphas)
 
     def _folds(self) -> Any:
         return self.folds
@@ -141,7 +141,7 @@ class ElasticNetCV(LinearRegressor):
         """The strengths for each `l1_ratio`, going on from those `before`, and their errors by fold."""
         grids, judged = [], []
         for number, (ratio, known) in enumerate(zip(ratios, before, strict=True)):
-            given = None if self.alphas is None else _descending(self.alphas)
+            given = None if self.alphas is None else descending(self.alphas)
             more = paths.next_alphas(system, ratio, self.n_alphas, known) if given is None else given
             lead = np.arange(len(known) - 1, -1, -LEAD)[::-1]  # of strengths through which weights come there
             n_further = int(np.count_nonzero(lead >= self.n_alphas)) + len(more) if len(known) else 0
@@ -184,7 +184,7 @@ def check_choice(folds: Any, rule: Any, seed: Any) -> None:
         raise ValueError("folds=None leaves nothing to choose by; give their number, or the fold of each row")
 
 
-def _descending(alphas: Any) -> np.ndarray:
+def descending(alphas: Any) -> np.ndarray:
     """Given strengths, largest first."""
     strengths = np.atleast_1d(arguments.as_array("alphas", alphas))
     numeric = strengths.ndim == 1 and strengths.size > 0 and strengths.dtype.kind in "iuf"

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.linear_model import LinearRegression
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, guesses, messages, persistence, row_checks
@@ -20,12 +19,13 @@ from streamnb.estimators import one_record, preparation
 from streamnb.estimators.classifier import checked_meta
 from streamnb.estimators.incremental import check_forgotten_weight, checked_decay
 from streamnb.estimators.preparation import Preparation, StepRequest
-from streamnb.export.writing import RegressionWeights, linear_regression_of, scoring_of, write
+from streamnb.export.writing import RegressionWeights, scoring_of, sklearn_regression_of, write
 from streamnb.models.linear import linear_scores
 from streamnb.passes.answering import answer
 from streamnb.passes.checkpoint import checkpoint_folder
 from streamnb.passes.contract import Reading, ReadRequest, Report, RunOptions
 from streamnb.passes.run import run, run_reads
+from streamnb.problem.losses import SQUARES, TweedieLoss
 from streamnb.regression.errors import RegressionEvaluation, ResidualScan
 from streamnb.regression.inference import explain
 from streamnb.regression.systems import System
@@ -35,8 +35,15 @@ from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, check_n_folds
 from streamnb.scanning.class_scan import with_folds
 
-_WIDE = "n_features_in_", "coef_", "intercept_", "alpha_", "n_passes_", "converged_"  # of models without sums
-_FITTED = "stats_", "report_", "decay_", *_WIDE, *preparation.OF_ROWS
+_WIDE: tuple[str, ...] = (
+    "n_features_in_",
+    "coef_",
+    "intercept_",
+    "alpha_",
+    "n_passes_",
+    "converged_",
+)  # of models without sums
+_FITTED = "stats_", "report_", "decay_", *preparation.OF_ROWS
 FEW_PRODUCTS = 10**8  # that are summed exactly in less than a second
 SLOW = 8192  # columns whose products take minutes
 
@@ -52,6 +59,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 
     meta_: dict[str, Any] | None = None
     _preparation = Preparation()
+    _loss: TweedieLoss = SQUARES
+    _kept_wide: tuple[str, ...] = _WIDE  # what files keep of models without sums
     fit_intercept: bool
     seed: int  # of folds, where there are any
     exact: bool | str
@@ -133,8 +142,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         """
         with preparation.fitting(self, progress, n_threads, memory_limit, client, keep, checkpoint) as options:
             self._n_threads = options.threads
-            for name in [name for name in vars(self) if name.endswith("_") and name != "meta_"]:
-                delattr(self, name)  # what an earlier fit learned
+            self._forget_fit()
             if isinstance(X, TargetSums):
                 check_none_beside(X, y=y, sample_weight=sample_weight, groups=groups)
                 self._check_params()
@@ -146,13 +154,23 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
                 self._finish()
         return self
 
+    def _forget_fit(self) -> None:
+        """Delete what an earlier fit learned."""
+        for name in [name for name in vars(self) if name.endswith("_") and name != "meta_"]:
+            delattr(self, name)
+
+    def _opened_to_fit(self, given: Any, layer: str | None, *beside: Any) -> Source:
+        """Open rows whose columns `beside` are no features, and remember how."""
+        look = partial(preparation.remember_names, self)
+        rows = opened(*given, labelled=TARGETS, look=look, layer=layer, beside=beside)
+        self._preparation = Preparation(rows.encoding, layer, rows.label)
+        return rows
+
     def _fit(self, given: Any, options: RunOptions, layer: str | None = None, groups: Any = None) -> Reading[None]:
         """Sum rows, or train weights where there are too many columns for that."""
         self._check_params()
         hint_at_classes(given[1])
-        look, beside = partial(preparation.remember_names, self), (groups, self._folds())
-        rows = opened(*given, labelled=TARGETS, look=look, layer=layer, beside=beside)
-        self._preparation = Preparation(rows.encoding, layer, rows.label)
+        rows = self._opened_to_fit(given, layer, groups, self._folds())
         if self._is_wide(rows):
             check_none_beside(rows, groups=groups)
             self._used = self.get_params(deep=False)
@@ -364,7 +382,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         rows = self._opened(X)
         weights, intercepts = self._weights
         width = None if len(intercepts) == 1 else len(intercepts)
-        return answer(partial(_predicted, weights, intercepts), rows, width, np.dtype(np.float64), out=out)
+        function = partial(_predicted, weights, intercepts, self._loss)
+        return answer(function, rows, width, np.dtype(np.float64), out=out)
 
     def predict_one(self, record: Any) -> Any:
         """The number predicted for one record, or a list of those of all targets; as `predict_one` of classifiers.
@@ -381,10 +400,12 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 
     def evaluate(self, X: Rows, y: Any = None, sample_weight: PerRow = None) -> RegressionEvaluation:
         """Errors of the predictions, from one read of the rows; arguments as in `fit`."""
-        rows = self._opened(X, y, sample_weight, labelled=TARGETS)
+        return self._errors(self._opened(X, y, sample_weight, labelled=TARGETS))
+
+    def _errors(self, rows: Source, offset: bool = False) -> RegressionEvaluation:
         weights, intercepts = self._weights
-        sums, _ = run(ResidualScan(weights=weights, intercepts=intercepts), rows, RunOptions())
-        return RegressionEvaluation.of(sums)
+        scan = ResidualScan(weights=weights, intercepts=intercepts, loss=self._loss, offset=offset)
+        return RegressionEvaluation.of(run(scan, rows, RunOptions())[0], self._loss)
 
     def score(self, X: Rows, y: Any = None, sample_weight: PerRow = None) -> float:
         """R^2, the share of the variance of y that is predicted; the mean of several targets."""
@@ -406,13 +427,13 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         if hasattr(self, "stats_"):
             fitted |= {"stats_": replace(self.stats_, encoding=None), "decay_": self.decay_}
         else:
-            fitted |= {name: getattr(self, name) for name in _WIDE}
+            fitted |= {name: getattr(self, name) for name in self._kept_wide}
         return {"params": self._used, "fitted": fitted | preparation.state_of_rows(self)}
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
         params, fitted = persistence.parts(cls, state, params=dict[str, Any], fitted=dict[str, Any])
-        self, fitted = cls(**params), persistence.known(cls, fitted, *_FITTED)
+        self, fitted = cls(**params), persistence.known(cls, fitted, *_FITTED, *cls._kept_wide)
         self._check_params()
         self._n_threads = 1
         report = persistence.restored(Report, fitted["report_"])
@@ -484,8 +505,10 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         """
         write(path, self._exported, scoring_of(dialect, table, keep))
 
-    def to_sklearn(self) -> LinearRegression:
-        """The model as a fitted LinearRegression of scikit-learn, which does not need this package.
+    def to_sklearn(self) -> Any:
+        """The model as a fitted one of scikit-learn, which does not need this package.
+
+        A LinearRegression, or for generalised models a PoissonRegressor, GammaRegressor or TweedieRegressor.
 
         Raises
         ------
@@ -499,12 +522,13 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         >>> model.to_sklearn().predict([[3.0]]).round(6)
         array([7.])
         """
-        return linear_regression_of(self._exported().of_numbers())
+        return sklearn_regression_of(self._exported().of_numbers())
 
     def _exported(self) -> RegressionWeights:
         check_is_fitted(self)
         weights, intercepts = self._weights
-        return RegressionWeights(weights, intercepts, preparation.names_of(self), self.encoding_)
+        names = preparation.names_of(self)
+        return RegressionWeights(weights, intercepts, names, self.encoding_, self._loss)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -513,9 +537,9 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         return tags
 
 
-def _predicted(weights: np.ndarray, intercepts: np.ndarray, chunk: Any, survey: Any) -> np.ndarray:
+def _predicted(weights: np.ndarray, intercepts: np.ndarray, loss: TweedieLoss, chunk: Any, survey: Any) -> np.ndarray:
     """The predictions of a checked block."""
-    predicted = linear_scores(chunk, weights, intercepts)
+    predicted = loss.mean(linear_scores(chunk, weights, intercepts))
     return predicted[:, 0] if weights.shape[1] == 1 else predicted
 
 

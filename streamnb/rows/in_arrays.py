@@ -1,6 +1,7 @@
 """Rows in arrays: NumPy, SciPy, Zarr and Dask, streams of chunks, and several columns read side by side."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from functools import partial
 from typing import Any, Self
 from zlib import crc32
@@ -292,6 +293,11 @@ class DaskSource(Source):
     def with_split(self, name: str, values: Any) -> Self:
         more = values if isinstance(values, dict) else {name: values}
         return type(self)(self.X, {**self.columns, **more}, self.check_y)
+
+    def with_offset(self, values: Any) -> Self:
+        part = copy(self)
+        part.columns = {**self.columns, "offset": self.named(values, "offset")}
+        return part
 
     def with_columns(self, y: Any, weight: Any) -> Self:
         more = {name: column for name, column in (("y", y), ("sample_weight", weight)) if column is not None}

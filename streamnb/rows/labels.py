@@ -39,7 +39,8 @@ Ask = Callable[[int, int], Callable[[], Any]]  # requests the rows in [start, st
 class RowColumns:
     """The labels, weights, and groups or fold numbers of a source, read along with its rows; None where there are none.
 
-    `split` has groups or fold numbers, or several columns of them, and `split_name` is their name in messages.
+    `split` has groups or fold numbers, or several columns of them, and `split_name` is their name in messages. Where
+    targets have an `offset`, it is the second column of y.
     """
 
     y: Any
@@ -47,14 +48,15 @@ class RowColumns:
     labelled: Labelled
     split: Any = None
     split_name: str = "split"
+    offset: Any = None
 
     @property
     def names(self) -> tuple[str, str, str]:
         return "y", "sample_weight", self.split_name
 
     @property
-    def _parts(self) -> tuple[Any, Any, Any]:
-        return self.y, self.weight, self.split
+    def _parts(self) -> tuple[Any, Any, Any, Any]:
+        return self.y, self.weight, self.split, self.offset
 
     def with_columns(self, y: Any, weight: Any, n_rows: int | None) -> "RowColumns":
         """A copy with labels and weights added where there are none."""
@@ -71,6 +73,10 @@ class RowColumns:
         split = ColumnsByName(opened) if isinstance(values, dict) else opened[name]
         return replace(self, split=split, split_name=name)
 
+    def with_offset(self, values: Any, n_rows: int | None, group: zarr.Group | None) -> "RowColumns":
+        """A copy with offsets of the rows."""
+        return replace(self, offset=_opened("offset", values, n_rows, group))
+
     @property
     def arrays(self) -> tuple[zarr.Array, ...]:
         """The Zarr arrays that are read."""
@@ -78,8 +84,8 @@ class RowColumns:
 
     def cut(self, start: int, stop: int) -> "RowColumns":
         """A copy for the rows in [start, stop), which holds no others in memory."""
-        y, weight, split = (part and part.cut(start, stop) for part in self._parts)
-        return replace(self, y=y, weight=weight, split=split)
+        y, weight, split, offset = (part and part.cut(start, stop) for part in self._parts)
+        return replace(self, y=y, weight=weight, split=split, offset=offset)
 
     def reader(self, start: int = 0, readers: Readers | None = None) -> RequestColumns:
         """A function that requests rows in order, from `start` on, while `readers` read ahead.
@@ -96,7 +102,7 @@ class RowColumns:
 
     def _received(self, pending: Sequence[Any], start: int, y: Any, weight: Any) -> tuple[Any, Any, Any]:
         """Wait for the labels, weights and splits of the rows from `start` on, and check them."""
-        (labels, weights, splits), check_y = pending, y_check(self.labelled)
+        (labels, weights, splits, offsets), check_y = pending, y_check(self.labelled)
         for name, here, there in (("y", labels, y), ("sample_weight", weights, weight)):
             if here is not None and there is not None:
                 raise _given_twice(name)
@@ -108,6 +114,8 @@ class RowColumns:
             weight = row_checks.check_weights(weights(), start)
         if self.labelled and y is None:
             raise ValueError(f"{row_checks.NO_LABELS}: pass y, or yield (X, y) from the stream")
+        if offsets is not None:
+            y = row_checks.with_offset(y, offsets(), start)
         split = None if splits is None else splits()
         if isinstance(split, dict):
             split = records(split, start)
@@ -117,7 +125,7 @@ class RowColumns:
 
     def check_exhausted(self, n_rows: int) -> None:
         """Refuse labels, weights or splits left over after the last row."""
-        for name, column in zip(self.names, self._parts, strict=True):
+        for name, column in zip((*self.names, "offset"), self._parts, strict=True):
             if column is not None:
                 row_checks.check_lengths(n_rows, column.n_rows, name)
 
@@ -352,6 +360,8 @@ def check_column(
     """Check labels, weights or splits in memory; a single weight for all rows needs `n_rows`."""
     if name == "y":
         return check_y(values, first_row=first_row)
+    if name == "offset":
+        return row_checks.check_offset(values, first_row)
     if name != "sample_weight":
         return row_checks.check_labels(values, name, first_row)
     if isinstance(values, numbers.Real) and n_rows is not None:

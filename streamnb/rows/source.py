@@ -137,6 +137,12 @@ class Source:
         part._columns = self._columns.with_split(name, self.named(values, name), self.n_rows, self.group)
         return part
 
+    def with_offset(self, values: Any) -> Self:
+        """A copy whose targets have an offset each, which is the second column of y."""
+        part = copy(self)
+        part._columns = self._columns.with_offset(self.named(values, "offset"), self.n_rows, self.group)
+        return part
+
     def named(self, column: Any, name: str) -> Any:
         """The column that a string names, if the rows themselves have it; anything else unchanged."""
         return self.beside.get(column, column) if isinstance(column, str) else column
@@ -373,6 +379,9 @@ class WrappedSource(Source):
 
     def with_split(self, name: str, values: Any) -> Self:
         return self.with_each(methodcaller("with_split", name, values))
+
+    def with_offset(self, values: Any) -> Self:
+        return self.with_each(methodcaller("with_offset", values))
 
     def whole_column(self, column: Any, name: str) -> np.ndarray:
         return self._rows.whole_column(column, name)

@@ -19,7 +19,7 @@ from streamnb.estimators import (
     tree_nb,
 )
 from streamnb.problem import mixed, together
-from streamnb.regression import chosen, penalised
+from streamnb.regression import chosen, generalized, penalised
 from streamnb.searching import comparing, search_result
 from streamnb.sharing import rounds, schema
 
@@ -34,6 +34,7 @@ REGISTERED = (
     mixed,
     chosen,
     penalised,
+    generalized,
     rounds,
     schema,
     bins,

@@ -19,6 +19,10 @@ MODELS = {
     snb.ElasticNetCV(folds=3, n_alphas=5): NOT_SAME["folds"],
     snb.Lasso(): {},
     snb.ForwardRegression(folds=3): NOT_SAME["folds"],
+    snb.PoissonRegressor(): {},
+    snb.GammaRegressor(): {},
+    snb.TweedieRegressor(1.5): {},
+    snb.PoissonRegressorCV(folds=3, n_alphas=3): NOT_SAME["folds"],
 }
 
 

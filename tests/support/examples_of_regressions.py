@@ -8,7 +8,9 @@ import scipy.sparse as sp
 
 from streamnb.fits.passes import StatisticTask
 from streamnb.passes.contract import PassTask
+from streamnb.problem.losses import TweedieLoss
 from streamnb.regression.errors import ResidualScan
+from streamnb.regression.exposed import CurvedSums, ExposedSums
 from streamnb.regression.target_sums import TargetScan
 from streamnb.regression.wide import TargetRead, WideSums
 from streamnb.rows.opening import opened
@@ -25,6 +27,17 @@ FOLDS = as_folding(2, repeats=2, seed=1)
 ALONG = TargetRead(LeastSquares(), RowOptions(), np.zeros(1, np.int64), np.ones((6, 2)), np.full(6, 4096.0), 4096.0)
 
 RESIDUALS = ResidualScan(weights=np.ones((5, 2)), intercepts=np.array([0.5, -1.0]))
+POISSON = ExposedSums.asked(TweedieLoss(1.0, "log"), True, as_folding(2, seed=1), None)
+CURVED = CurvedSums.asked(
+    POISSON,
+    1,
+    weights=0.1 * rng.normal(size=(6, 3)),
+    folds=np.array([-1, 0, 1]),
+    groups=np.zeros(3, np.int64),
+    unit=np.full(6, 16.0),
+    bound=2.0**20,
+    top=2.0**20,
+)
 
 
 def rows(X: Any, y: Any) -> Source:
@@ -41,6 +54,14 @@ REGRESSIONS: dict[type, dict[str, Callable[[], tuple[PassTask, Source]]]] = {
     WideSums: every(
         lambda: (StatisticTask(WideSums.asked()), rows(COUNTS, COUNTS[:, :2] - 2.0)),
         csr=lambda: (StatisticTask(WideSums.asked()), rows(sp.csr_array(REAL), REAL[:, 1])),
+    ),
+    ExposedSums: every(
+        lambda: (StatisticTask(POISSON), rows(REAL, COUNTS[:, 0]).with_offset(REAL[:, 1])),
+        csr=lambda: (StatisticTask(POISSON), rows(sp.csr_array(COUNTS), COUNTS[:, 0]).with_offset(REAL[:, 1])),
+    ),
+    CurvedSums: every(
+        lambda: (StatisticTask(CURVED), rows(REAL, COUNTS[:, 0]).with_offset(REAL[:, 1])),
+        csr=lambda: (StatisticTask(CURVED), rows(sp.csr_array(COUNTS), COUNTS[:, 0]).with_offset(REAL[:, 1])),
     ),
     TargetRead: every(lambda: (ALONG, rows(REAL, REAL[:, :2]))),
 }

@@ -1,0 +1,576 @@
+"""Generalised linear regressions, each from a scan and a few reads: Poisson, Gamma and Tweedie, and their CV forms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NoReturn, Self
+
+import numpy as np
+from sklearn.utils.validation import column_or_1d
+
+from streamnb.core import arguments, messages, persistence
+from streamnb.core.arguments import Bytes, PerRow, Rows
+from streamnb.core.guesses import with_hints
+from streamnb.estimators import preparation
+from streamnb.fits.fit import reads_of
+from streamnb.fits.passes import StatisticTask
+from streamnb.passes.checkpoint import checkpoint_folder
+from streamnb.passes.contract import Reading, ReadRequest, Report, RunOptions
+from streamnb.passes.run import run_reads
+from streamnb.problem.losses import LINKS, TweedieLoss
+from streamnb.regression import paths
+from streamnb.regression.chosen import check_choice, descending
+from streamnb.regression.errors import RegressionEvaluation
+from streamnb.regression.exposed import ExposedSums
+from streamnb.regression.newton import Model, Newton
+from streamnb.regression.regressor import LinearRegressor
+from streamnb.regression.target_sums import TargetScan
+from streamnb.rows.labels import TARGETS
+from streamnb.rows.source import Source
+from streamnb.scanning.class_scan import with_folds
+from streamnb.selection.score_table import warn_of_ends
+from streamnb.selection.split_intervals import split_interval
+
+ENOUGH = 1e-3  # of the norm of the gradient at the start, for models that are only compared
+HIGHEST, LOWEST = 10.0, 1e-6  # alphas that are tried, in units of the curvature at the mean of the target
+MORE, MOST_MORE = 4, 3  # alphas below these, where the lowest is clearly the best, and how often
+CLEARLY = 0.999  # of the least deviance so far
+
+
+class GeneralizedRegressor(LinearRegressor):
+    """A generalised linear model, trained by Newton's method: a scan, then about five reads of the rows.
+
+    A subclass says which loss.
+    """
+
+    _power: float
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        tol: float = 1e-6,
+        max_passes: int = 50,
+    ):
+        self.alpha, self.fit_intercept, self.standardize = alpha, fit_intercept, standardize
+        self.tol, self.max_passes = tol, max_passes
+
+    @property
+    def _loss(self) -> TweedieLoss:  # type: ignore[override]
+        return TweedieLoss(self._power, "log")
+
+    def _check_params(self) -> None:
+        for name in ("fit_intercept", "standardize"):
+            arguments.one_of(name, getattr(self, name), [True, False])
+        arguments.number_above_0("tol", self.tol)
+        arguments.positive_integer("max_passes", self.max_passes)
+        if "alpha" in vars(self):
+            arguments.finite_number("alpha", self.alpha, minimum=0.0)
+        loss = self._loss
+        if loss.link == "identity" and loss.power and not self.fit_intercept:
+            raise ValueError("fit_intercept=False goes with link='log' or power=0: else all rows begin at a mean of 0")
+
+    # ---- fitting -----------------------------------------------------------------------------------------------------
+
+    @with_hints
+    def fit(
+        self,
+        X: Rows,
+        y: PerRow = None,
+        sample_weight: PerRow = None,
+        *,
+        offset: PerRow = None,
+        groups: PerRow = None,
+        progress: bool | None = None,
+        n_threads: int | None = None,
+        memory_limit: Bytes = None,
+        client: Any = None,
+        checkpoint: Any = None,
+        layer: str | None = None,
+        keep: str = "auto",
+    ) -> Self:
+        """Fit in a scan and a few reads of the rows.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features)
+            Rows of any kind that `scan` takes, dense or sparse, that can be read again. Numbers of a table are not
+            binned, and each of its categories has a column of 0 and 1.
+        y : (n_rows,)
+            Numbers to predict, or the name of an array or column beside X. Streams contain their own.
+        sample_weight : (n_rows,), optional
+            A row of weight 2 counts as two rows. Exposures e are weights of rates: ``fit(X, y / e, e)``.
+        offset : (n_rows,), optional
+            Added to the linear predictor of each row, or the name of a column or an array beside X, which is no feature
+            then: with the log link the logarithm of an exposure, whose ``y`` are then counts or amounts. The two are
+            the same model for Poisson, where ``alpha`` counts per weight: ``fit(X, y, offset=log(e))`` with `alpha` is
+            ``fit(X, y / e, e)`` with ``alpha * n_rows / e.sum()``.
+        groups : (n_rows,), optional
+            Rows of a group stay in one fold; for CV forms.
+        progress, n_threads, memory_limit, client, layer, keep
+            As for `SoftmaxRegression.fit`.
+        checkpoint : path, optional
+            A folder for the results of the scan and of each read. An interrupted fit resumes from it with identical
+            results. It stays until you remove it.
+
+        Raises
+        ------
+        ValueError, TypeError
+            An argument or a value is wrong: the message names it.
+        DataError
+            Data cannot be read.
+        MemoryError
+            Sums of products of columns, for up to 8 penalties, would exceed `memory_limit`.
+
+        Warns
+        -----
+        StreamnbWarning
+            All reads were used before the gradient was small enough; or there is no penalty and columns depend on
+            others, of which some are left out.
+        """
+        with preparation.fitting(self, progress, n_threads, memory_limit, client, keep, checkpoint) as options:
+            self._forget_fit()
+            run_reads(self._fit((X, y, sample_weight), options, layer, groups, offset))
+        return self
+
+    def _fit(
+        self, given: Any, options: RunOptions, layer: str | None = None, groups: Any = None, offset: Any = None
+    ) -> Reading[None]:
+        self._check_params()
+        folds = self._folds()
+        if folds is None and groups is not None:
+            name = f"{type(self).__name__}CV"
+            raise ValueError(f"groups= goes with folds, and {type(self).__name__} has none: take {name}")
+        X, y, weight = given
+        if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
+            y = column_or_1d(y, warn=True)
+        rows = self._opened_to_fit((X, y, weight), layer, groups, folds, offset)
+        rows = rows if offset is None else rows.with_offset(offset)
+        task, rows = with_folds(TargetScan(), rows, folds, groups, 1, getattr(self, "seed", 0))
+        rows = options.kept(rows)
+        rows.check_read_again(type(self).__name__)
+        options = replace(options, checkpoint=checkpoint_folder(options.checkpoint))
+        asked = ExposedSums.asked(self._loss, offset is not None, task.folding, options.memory_limit)
+        sums, report = yield ReadRequest(StatisticTask(asked), rows, options.of_pass("scan"))
+        self._used = self.get_params(deep=False)
+        newton = Newton(sums, self.fit_intercept, self.standardize, float(self.tol), options.memory_limit)
+        model, of_reads = yield from self._trained(newton, rows, options)
+        self.report_ = report + of_reads
+        self.n_features_in_ = len(model.weights) - 1
+        self._set_weights(model.weights[:-1, None], model.weights[-1:])
+        self.alpha_, self.n_passes_, self.converged_ = model.alpha, newton.n_reads, model.converged
+        self._warn(newton, model)
+
+    def _trained(self, newton: Newton, rows: Source, options: RunOptions) -> Reading[tuple[Model, Report]]:
+        """The model of all rows."""
+        model = newton.model(float(self.alpha))
+        report = yield from _read(newton, [model], rows, options, self.max_passes)
+        return model, report
+
+    def _warn(self, newton: Newton, model: Model) -> None:
+        if len(newton.dependent) and model.alpha == 0.0:
+            names = messages.listed([self._name_of(int(j)) for j in newton.dependent])
+            messages.warn(
+                f"alpha=0 leaves the weights undetermined, as columns depend on others: those of {names} are 0, or "
+                "where they began; predictions do not depend on that"
+            )
+        if not model.converged:
+            messages.warn(
+                f"max_passes={self.max_passes} reads were spent, or the objective falls no more in float64: the "
+                f"gradient is {model.left:.1e} of that of the start, and tol={self.tol:g}; give more reads, a larger "
+                "alpha, or other units of columns"
+            )
+
+    @property
+    def partial_fit(self) -> NoReturn:
+        """Not available, as each read needs all rows."""
+        raise AttributeError(f"{self._has_no('partial_fit')}: Ridge learns from rows as they come")
+
+    @property
+    def forget(self) -> NoReturn:
+        """Not available, as there are no sums to subtract rows from."""
+        raise AttributeError(f"{self._has_no('forget')}: fit without these rows, or take Ridge, which forgets")
+
+    @property
+    def refit(self) -> NoReturn:
+        """Not available, as there are no sums to solve for other parameters."""
+        raise AttributeError(f"{self._has_no('refit')}: fit again")
+
+    def _has_no(self, name: str) -> str:
+        return f"{type(self).__name__} has no {name!r}, for its weights follow from reading all rows several times"
+
+    # ---- predictions -------------------------------------------------------------------------------------------------
+
+    def evaluate(
+        self, X: Rows, y: Any = None, sample_weight: PerRow = None, *, offset: PerRow = None
+    ) -> RegressionEvaluation:
+        """Errors of the predictions, from one read of the rows; arguments as in `fit`.
+
+        With an offset, y is compared with the prediction for its exposure.
+        """
+        rows = self._opened(X, y, sample_weight, labelled=TARGETS)
+        return self._errors(rows if offset is None else rows.with_offset(offset), offset is not None)
+
+    def score(self, X: Rows, y: Any = None, sample_weight: PerRow = None, *, offset: PerRow = None) -> float:
+        """D^2, the share of the deviance of y that is explained; R^2 for squared errors."""
+        return float(self.evaluate(X, y, sample_weight, offset=offset).d2)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        tags.target_tags.positive_only = self._loss.power > 0.0
+        return tags
+
+
+def _read(
+    newton: Newton, models: Sequence[Model], rows: Source, options: RunOptions, max_passes: int, name: str = "read"
+) -> Reading[Report]:
+    """Train models by reads that they share, each with a file of this name in a checkpoint."""
+    _, report = yield from reads_of(newton.train(models, max_passes), rows, options, name=name)
+    return report
+
+
+class GeneralizedRegressorCV(GeneralizedRegressor):
+    """A generalised linear model whose penalty is chosen by cross-validation, of models that share each read."""
+
+    _kept_wide = (*LinearRegressor._kept_wide, "alphas_", "deviance_path_")
+
+    def __init__(
+        self,
+        *,
+        alphas: Any = None,
+        n_alphas: int = 10,
+        folds: Any = 5,
+        rule: str = "best",
+        seed: int = 0,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        tol: float = 1e-6,
+        max_passes: int = 50,
+    ):
+        self.alphas, self.n_alphas, self.folds, self.rule, self.seed = alphas, n_alphas, folds, rule, seed
+        self.fit_intercept, self.standardize, self.tol, self.max_passes = fit_intercept, standardize, tol, max_passes
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        arguments.positive_integer("n_alphas", self.n_alphas)
+        check_choice(self.folds, self.rule, self.seed)
+        if self.alphas is not None:
+            descending(self.alphas)
+
+    def _folds(self) -> Any:
+        return self.folds
+
+    def _trained(self, newton: Newton, rows: Source, options: RunOptions) -> Reading[tuple[Model, Report]]:
+        """Judge all penalties; then train the model of all rows at the best, from between those without a fold."""
+        alphas = descending(self.alphas) if self.alphas is not None else _grid(newton.unit, self.n_alphas)
+        tol, newton.tol = newton.tol, max(newton.tol, ENOUGH)
+        folds = range(newton.sums.folding.n_folds) if newton.sums.folding is not None else range(0)
+        models, deviances, report = list[Model](), np.zeros((0, len(folds))), Report()
+        left, more = MOST_MORE if self.alphas is None else 0, alphas
+        while len(more):
+            near = [models[-len(folds) + fold :][:1] for fold in folds]  # of the smallest penalty so far
+            new = [newton.model(float(alpha), fold, near[fold]) for alpha in more for fold in folds]
+            name = f"folds-{len(deviances)}-read"
+            report += yield from _read(newton, new, rows, options, self.max_passes, name)
+            models += new
+            judged = [2.0 * model.held_out / newton.weight_of(model.fold) for model in new]
+            deviances = np.vstack([deviances, np.reshape(judged, (len(more), -1))])
+            *means, last = deviances.mean(axis=1).tolist()
+            falls = left > 0 and len(alphas) > 1 and last < CLEARLY * min(means)
+            more = alphas[-1] * (alphas[-1] / alphas[-2]) ** np.arange(1.0, MORE + 1) if falls else alphas[:0]
+            left, alphas = left - 1, np.append(alphas, more)
+        self.alphas_, self.deviance_path_, newton.tol = alphas, deviances, tol
+        best = self._choose()
+        judged_best = [each for each in models if each.alpha == alphas[best]]
+        model = newton.model(float(alphas[best]), None, judged_best)
+        report += yield from _read(newton, [model], rows, options, self.max_passes, "fit-read")
+        if self.alphas is not None:
+            points, limits = [{"alpha": alpha} for alpha in alphas], {"alpha": (0.0, np.inf)}
+            end = int(deviances.mean(axis=1).argmin())
+            warn_of_ends(points, -deviances, end, {"alpha": "alphas"}, limits, cautious=False)
+        return model, report
+
+    def _choose(self) -> int:
+        """Choose a penalty by the deviances, and describe all of them."""
+        path = self.deviance_path_
+        low, high = split_interval(path, path.shape[1])
+        spread = path.std(axis=1, ddof=1)
+        self.cv_results_ = {
+            "alpha": self.alphas_,
+            "mean_test_deviance": path.mean(axis=1),
+            "std_test_deviance": spread,
+            "low_test_deviance": low,
+            "high_test_deviance": high,
+        }
+        return paths.chosen(path, self.rule)
+
+    def _restore_wide(self, fitted: dict[str, Any]) -> None:
+        super()._restore_wide(fitted)
+        self.alphas_ = persistence.array("alphas_", fitted["alphas_"], ["f8"], (None,))
+        shape = len(self.alphas_), None
+        self.deviance_path_ = persistence.array("deviance_path_", fitted["deviance_path_"], ["f8"], shape)
+        self._choose()
+
+
+def _grid(unit: float, n_alphas: int) -> np.ndarray:
+    return unit * np.geomspace(HIGHEST, LOWEST, n_alphas) if n_alphas > 1 else np.array([unit * 1e-3])
+
+
+@persistence.register
+class PoissonRegressor(GeneralizedRegressor):
+    r"""Poisson regression of counts and rates: the mean is ``exp(b x + b_0)``, the variance the mean.
+
+    Minimises, with W the total weight, the objective of scikit-learn's PoissonRegressor:
+
+        sum_i w_i (mu_i - y_i ln mu_i) / W + alpha / 2 \|b\|^2,    ln mu_i = b x_i + b_0 + offset_i.
+
+    Rows are scanned once, and then read about five times: Newton's method (McCullagh and Nelder, Generalized Linear
+    Models, 1989) begins at the mean of the scan.
+
+    Parameters
+    ----------
+    alpha : float
+        Strength of the penalty.
+    fit_intercept : bool
+    standardize : bool
+        Penalise the weights of features divided by their standard deviations; columns of 0 and 1, such as those of
+        categories, stay as they are. `coef_` is for X as it is given.
+    tol : float
+        The fit ends when the gradient is this small, in units of the curvature and relative to the start.
+    max_passes : int
+        The largest number of reads after the scan.
+
+    Attributes
+    ----------
+    coef_ : (n_features,)
+    intercept_ : float
+    n_passes_ : int
+        Reads after the scan; `converged_` says whether they reached `tol`.
+    n_features_in_, feature_names_in_, encoding_, report_
+        As of `LinearNB`.
+
+    Examples
+    --------
+    Claims in a tenth, a half and two years:
+
+    >>> import numpy as np, streamnb as snb
+    >>> X, claims, years = [[0.0], [0.0], [1.0], [1.0]], [1.0, 2.0, 3.0, 0.0], np.array([1.0, 2.0, 0.5, 0.1])
+    >>> model = snb.PoissonRegressor(alpha=0.0).fit(X, claims, offset=np.log(years))
+    >>> model.predict([[0.0], [1.0]]).round(6)  # claims a year
+    array([1., 5.])
+    """
+
+    _power = 1.0
+
+
+@persistence.register
+class GammaRegressor(GeneralizedRegressor):
+    r"""Gamma regression of amounts above 0: the mean is ``exp(b x + b_0)``, the variance grows with its square.
+
+    Minimises ``sum_i w_i (y_i / mu_i + ln mu_i) / W + alpha / 2 \|b\|^2``, the objective of scikit-learn's
+    GammaRegressor, as `PoissonRegressor` does.
+
+    Parameters
+    ----------
+    alpha, fit_intercept, standardize, tol, max_passes
+        As for `PoissonRegressor`.
+
+    Attributes
+    ----------
+    coef_, intercept_, n_passes_, converged_, n_features_in_, feature_names_in_, encoding_, report_
+        As of `PoissonRegressor`.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.GammaRegressor(alpha=0.0).fit([[0.0], [0.0], [1.0]], [100.0, 300.0, 800.0])
+    >>> model.predict([[0.0], [1.0]]).round(6)
+    array([200., 800.])
+    """
+
+    _power = 2.0
+
+
+@persistence.register
+class TweedieRegressor(GeneralizedRegressor):
+    r"""Regression with a variance of ``mu^power``, such as of total amounts, of which many are 0.
+
+    Minimises ``sum_i w_i d(y_i, mu_i) / 2 W + alpha / 2 \|b\|^2`` with the unit deviances d of Tweedie's families
+    (Jorgensen 1987), the objective of scikit-learn's TweedieRegressor, as `PoissonRegressor` does.
+
+    Parameters
+    ----------
+    power : float
+        0: squared errors; 1: Poisson; between 1 and 2: compound Poisson-Gamma, for amounts of 0 and above; 2: Gamma;
+        3: inverse Gaussian.
+    alpha : float
+        Strength of the penalty.
+    link : {"auto", "log", "identity"}
+        "auto" is the identity for power 0 and the logarithm for the others. With the identity and a power above 0,
+        predictions of rows other than those of the fit may be below 0.
+    fit_intercept, standardize, tol, max_passes
+        As for `PoissonRegressor`.
+
+    Attributes
+    ----------
+    coef_, intercept_, n_passes_, converged_, n_features_in_, feature_names_in_, encoding_, report_
+        As of `PoissonRegressor`.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.TweedieRegressor(power=1.5, alpha=0.0).fit([[0.0], [0.0], [1.0]], [0.0, 30.0, 45.0])
+    >>> model.predict([[0.0], [1.0]]).round(6)
+    array([15., 45.])
+    """
+
+    def __init__(
+        self,
+        power: float = 0.0,
+        alpha: float = 1.0,
+        *,
+        link: str = "auto",
+        fit_intercept: bool = True,
+        standardize: bool = False,
+        tol: float = 1e-6,
+        max_passes: int = 50,
+    ):
+        self.power, self.alpha, self.link, self.fit_intercept = power, alpha, link, fit_intercept
+        self.standardize, self.tol, self.max_passes = standardize, tol, max_passes
+
+    @property
+    def _loss(self) -> TweedieLoss:  # type: ignore[override]
+        return _tweedie(self.power, self.link)
+
+
+def _tweedie(power: float, link: str) -> TweedieLoss:
+    """The loss of a power, with the link that "auto" stands for."""
+    arguments.one_of("link", link, ["auto", *LINKS])
+    return TweedieLoss(power, ("log" if power else "identity") if link == "auto" else link)
+
+
+@persistence.register
+class PoissonRegressorCV(GeneralizedRegressorCV):
+    """`PoissonRegressor` with the penalty chosen by cross-validation, for the least deviance of held-out rows.
+
+    The models of all penalties and folds share each read of the rows: ten penalties and five folds take about six reads
+    after the scan, and the model of all rows two or three more.
+
+    Parameters
+    ----------
+    alphas : list of float, optional
+        Strengths to try; by default `n_alphas` of them over seven powers of ten, from ten times the curvature at the
+        mean of the target. The steps go on where the smallest one is clearly the best.
+    n_alphas : int
+    folds : int or (n_rows,) ints
+        Number of folds, or the fold of each row; `groups` of `fit` stay together.
+    rule : {"best", "one_se"}
+        The strength with the least mean deviance, or the largest within one standard error of it.
+    seed : int
+        Of the folds.
+    standardize : bool
+        As for `PoissonRegressor`; True, so that units of columns do not matter.
+    fit_intercept, tol, max_passes
+        As for `PoissonRegressor`.
+
+    Attributes
+    ----------
+    coef_, intercept_, n_passes_, converged_, n_features_in_, feature_names_in_, encoding_, report_
+        As of `PoissonRegressor`.
+    alpha_ : float
+        The strength that was chosen.
+    alphas_ : (n_alphas,), descending
+    deviance_path_ : (n_alphas, n_folds)
+        Mean unit deviances of the rows of each fold.
+    cv_results_ : dict
+        "alpha", "mean_test_deviance" and "std_test_deviance" of each strength; "low_test_deviance" and
+        "high_test_deviance" are a 95 % interval of the mean, as in `LinearNBCV`.
+
+    Examples
+    --------
+    >>> import numpy as np, streamnb as snb
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(1000, 3))
+    >>> model = snb.PoissonRegressorCV().fit(X, rng.poisson(np.exp(X[:, 0] - 1.0)))
+    >>> model.deviance_path_.shape, bool(model.score(X, rng.poisson(np.exp(X[:, 0] - 1.0))) > 0.3)
+    ((10, 5), True)
+    """
+
+    _power = 1.0
+
+
+@persistence.register
+class GammaRegressorCV(GeneralizedRegressorCV):
+    """`GammaRegressor` with the penalty chosen by cross-validation, as `PoissonRegressorCV` does.
+
+    Parameters
+    ----------
+    alphas, n_alphas, folds, rule, seed, fit_intercept, standardize, tol, max_passes
+        As for `PoissonRegressorCV`.
+
+    Attributes
+    ----------
+    alpha_, alphas_, deviance_path_, cv_results_, coef_, intercept_, n_passes_, converged_, n_features_in_
+        As of `PoissonRegressorCV`, and so are `feature_names_in_`, `encoding_` and `report_`.
+
+    Examples
+    --------
+    >>> import numpy as np, streamnb as snb
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> snb.GammaRegressorCV().fit(X, np.exp(X[:, 0])).coef_.round(2)
+    array([ 1., -0.,  0.])
+    """
+
+    _power = 2.0
+
+
+@persistence.register
+class TweedieRegressorCV(GeneralizedRegressorCV):
+    """`TweedieRegressor` with the penalty chosen by cross-validation, as `PoissonRegressorCV` does.
+
+    Parameters
+    ----------
+    power, link
+        As for `TweedieRegressor`.
+    alphas, n_alphas, folds, rule, seed, fit_intercept, standardize, tol, max_passes
+        As for `PoissonRegressorCV`.
+
+    Attributes
+    ----------
+    alpha_, alphas_, deviance_path_, cv_results_, coef_, intercept_, n_passes_, converged_, n_features_in_
+        As of `PoissonRegressorCV`, and so are `feature_names_in_`, `encoding_` and `report_`.
+
+    Examples
+    --------
+    >>> import numpy as np, streamnb as snb
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> snb.TweedieRegressorCV(power=1.5).fit(X, np.exp(X[:, 0])).coef_.round(2)
+    array([ 1., -0.,  0.])
+    """
+
+    def __init__(
+        self,
+        power: float = 0.0,
+        *,
+        link: str = "auto",
+        alphas: Any = None,
+        n_alphas: int = 10,
+        folds: Any = 5,
+        rule: str = "best",
+        seed: int = 0,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        tol: float = 1e-6,
+        max_passes: int = 50,
+    ):
+        self.power, self.link, self.alphas, self.n_alphas = power, link, alphas, n_alphas
+        self.folds, self.rule, self.seed, self.fit_intercept = folds, rule, seed, fit_intercept
+        self.standardize, self.tol, self.max_passes = standardize, tol, max_passes
+
+    @property
+    def _loss(self) -> TweedieLoss:  # type: ignore[override]
+        return _tweedie(self.power, self.link)
