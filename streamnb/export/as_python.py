@@ -182,7 +182,11 @@ def python_of_classifier(model: PortableModel, tables: ScoreTables) -> bytes:
 
 def python_of_regression(tables: ScoreTables, link: str) -> bytes:
     """The file as bytes."""
-    end = TARGETS if link == "identity" else TARGETS.replace("scores_of(record)", "list(map(math.exp, scores_of(record)))")
+    end = (
+        TARGETS
+        if link == "identity"
+        else TARGETS.replace("scores_of(record)", "list(map(math.exp, scores_of(record)))")
+    )
     return _file("numbers", "predict", tables, {}, end)
 
 
