@@ -68,8 +68,8 @@ DOORS = {  # who may import a library: rooms and modules, function bodies includ
 ABOVE = 4  # classes of ours in the order in which attributes of a public one are looked up, itself among them
 NAMED_ALIKE = {"_Positive": {"dispersion"}, "_Sum": {"parts"}}  # names that users, and files, have for both
 MOST = {  # `make house` prints what there is
-    "expression nodes": 302_960,
-    "statements": 46_260,
+    "expression nodes": 303_900,
+    "statements": 46_480,
     "nodes per statement": 6.55,  # fewer files have fewer imports, which are statements without nodes
     "classes": 698,
     "files": 338,
