@@ -81,10 +81,15 @@ def begun():
     return asked.step(asked.read(TABLE.assign(y=Y), site="here"))
 
 
-def judged(y, groups=None, more=(), **options):
+NEEDS = "hits", "confusion", "ranking", "pairs", "probabilities", "multilabel"
+
+
+CALIBRATION = "hits", "probabilities", "reliability"  # histograms of scores by bucket of groups take megabytes
+
+
+def judged(y, needs=NEEDS, groups=None, **options):
     """A model judged on the rows that it was fitted on."""
     model = snb.LinearNB("poisson").fit(X, y, WEIGHT)
-    needs = ["hits", "confusion", "ranking", "pairs", "probabilities", "multilabel", *more]
     evaluation = snb.Evaluation(3, needs, classes=model.classes_, **options)
     codes, predicted = (v if v.ndim == 2 else np.searchsorted(model.classes_, v) for v in (y, model.predict(X)))
     scores = {"ranking": model.decision_function(X), "log_proba": model.predict_log_proba(X)}
@@ -223,8 +228,8 @@ KINDS = {
     "evaluation": lambda: judged(Y),
     "evaluation-bins": lambda: judged(Y, exact_rows=4, n_bins=16),
     "evaluation-intervals": lambda: judged(Y, interval=0.9),
-    "evaluation-groups": lambda: judged(Y, np.arange(10) // 2, ["reliability"], interval=0.9, grouped=True),
-    "evaluation-calibration": lambda: judged(LABELS, None, ["reliability"], interval=0.9, multilabel=True),
+    "evaluation-groups": lambda: judged(Y, CALIBRATION, np.arange(10) // 2, interval=0.9, grouped=True),
+    "evaluation-calibration": lambda: judged(LABELS, [*NEEDS, "reliability"], interval=0.9, multilabel=True),
     "evaluation-slices": lambda: snb.evaluate(
         snb.LinearNB("poisson", smoothing=1.0).fit(X, Y),
         X,
@@ -265,7 +270,8 @@ def answers(value):
         return [str(value), value.points.tolist(), value.classes.tolist(), value.report_.rows]
     if isinstance(value, snb.Evaluation):
         twice = value + value
-        return [[e.n_rows, e.roc_auc(None).tolist(), e.f_score(None).tolist(), repr(e)] for e in (value, twice)]
+        areas = [e.roc_auc(None).tolist() if "ranking" in e.needs else [] for e in (value, twice)]
+        return [[e.n_rows, of_e, e.f_score(None).tolist(), repr(e)] for e, of_e in zip((value, twice), areas)]
     if isinstance(value, Checkpoint):
         return [value.about, list(map(list, value.done)), value.report.rows, answers(value.stats)]
     if isinstance(value, snb.Schema):
