@@ -15,13 +15,14 @@ import scipy.sparse as sp
 
 from streamnb.core import memory, messages, persistence, row_checks
 from streamnb.core.frames import pandas_for
+from streamnb.core.messages import DataError
 from streamnb.encoding.bins import indicators
 from streamnb.kernels.row_values import GOLDEN, scatter_bits
 from streamnb.passes.contract import PassTask, Report
 from streamnb.rows.boundary import DATES, checked, is_dask
 from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.row_blocks import Block, Chunk
-from streamnb.rows.table_columns import LEVEL, ColumnPart, TableRows, from_text, kind_of, levels_of
+from streamnb.rows.table_columns import LEVEL, ColumnPart, TableRows, arrow, from_text, kind_of, levels_of
 from streamnb.rows.tables import Tables, TableSource
 
 NUMERAL = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]*[1-9])?")  # a number as Python and NumPy write it
@@ -294,7 +295,13 @@ def _numbers_of_rows(strings_too: bool, rows: TableRows, first_row: int) -> np.n
     for j, name in enumerate(rows.columns.schema.names):
         coded = levels_of(ColumnPart((name,), LEVEL), rows)
         values = coded.values
-        values = values if isinstance(values, np.ndarray) else values.to_numpy(zero_copy_only=False)
+        try:
+            values = values if isinstance(values, np.ndarray) else values.to_numpy(zero_copy_only=False)
+        except arrow().ArrowInvalid as error:  # times of day, of which Python has no nanoseconds
+            cure = "round them to microseconds"
+            raise DataError(
+                f"{rows.where}: column {name!r} holds values that Python lacks ({error}); {cure}"
+            ) from error
         numbers[:, j] = coded.spread(np.append(_column(values, f"column {name!r}", strings_too), np.nan))
     return numbers
 

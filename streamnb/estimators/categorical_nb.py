@@ -152,7 +152,8 @@ def is_wide(n_classes: int, sizes: np.ndarray, n_cells: int) -> bool:
 
 
 def _of_sums(name: str) -> property:
-    return property(attrgetter(f"sums.{name}"), doc=f"As of `ClassStats.{name}`.")
+    read = attrgetter(f"sums.{name}")
+    return property(lambda stats: read(stats), doc=f"As of `ClassStats.{name}`.")  # Python 3.14 looks for its code
 
 
 @persistence.register

@@ -206,6 +206,8 @@ class Hashed(TransformerMixin, BaseEstimator):
 
     def _columns(self, X: Any, reset: bool) -> list[np.ndarray]:
         """The columns of X, each an array of objects."""
+        if sp.issparse(X):
+            raise TypeError("X is sparse; Hashed takes a data frame, an array or a list of lists: X.toarray()")
         given = X if hasattr(X, "columns") else np.asarray(X, object)
         if len(given.shape) != 2 or not given.shape[1]:
             raise ValueError(f"X has shape {given.shape}; it should be a table of shape (n_rows, n_columns)")

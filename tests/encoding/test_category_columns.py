@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
@@ -114,6 +115,9 @@ def test_values_of_any_kind_become_numbers_that_tell_them_apart():
 def test_nested_values_are_refused():
     with pytest.raises(TypeError, match="X has a list at row 1, column 'x'; a category should be"):
         numbers_of(pd.DataFrame({"x": ["a", ["b"]]}))
+    times = pa.table({"x": pa.array([*range(20)]).cast(pa.time64("ns"))})
+    with pytest.raises(snb.DataError, match=r"column 'x' holds values that Python lacks .* round them to microseconds"):
+        snb.CategoryCounters().fit(times, [0, 1] * 10)
 
 
 def test_a_value_in_each_row_is_warned_of_once():

@@ -7,6 +7,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
@@ -119,6 +120,7 @@ def test_pipelines_are_stored_by_joblib_and_take_weights_of_taxa_as_a_tuple():
         (snb.HashedText(keep_tokens=0), ROWS, "keep_tokens=0"),
         (snb.Hashed(n_features=3), [["a"]], "power of two"),
         (snb.Hashed(), ["a"], "table of shape"),
+        (snb.Hashed(), sp.csr_array(np.eye(2)), "X is sparse; Hashed takes a data frame"),
         (snb.KMerVectorizer(13), SEQUENCES, "k=13"),
         (snb.KMerVectorizer(3, "yes"), SEQUENCES, "both_strands='yes'"),
         (snb.KMerVectorizer(n_threads=0), SEQUENCES, "n_threads"),
