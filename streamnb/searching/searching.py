@@ -11,6 +11,7 @@ import numpy as np
 from streamnb.core import frames, messages
 from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.core.guesses import with_hints
+from streamnb.estimators.additive import AdditiveClassifier
 from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.contract import RunOptions
 from streamnb.problem.families import as_family
@@ -226,6 +227,7 @@ def _candidates(
     """
     bayes: list[CandidateGroup] = []
     trained: dict[str, CandidateGroup] = {}
+    additive: dict[str, CandidateGroup] = {}  # last, as they take longest, and end early where others are far ahead
     left_out: dict[str, str] = {}
     for rows in encoded:
         default_axes, default_models = default_candidates(rows) if "families" not in axes else ([{}], [])
@@ -248,6 +250,7 @@ def _candidates(
             for name, model in (named_models(default_models) if models is None else models).items():
                 # those of rows as given are judged once, whatever the encodings
                 full_name = name if isinstance(model, OF_ROWS_AS_GIVEN) else name + encoding
-                if full_name not in trained:
-                    trained[full_name] = group_of(full_name, model, rows, judging, options)
-    return [*bayes, *trained.values()], left_out
+                groups = additive if isinstance(model, AdditiveClassifier) else trained
+                if full_name not in groups:
+                    groups[full_name] = group_of(full_name, model, rows, judging, options)
+    return [*bayes, *trained.values(), *additive.values()], left_out
