@@ -18,6 +18,24 @@ def scale_balanced(scale, gradient, out):
 
 
 @kernel
+def divide_by_diagonal(spread, curvature, penalty, known, gradient, balanced, out):
+    # out[j, r] = (gradient[j, r] - a) / (spread[j] * curvature[r] + penalty[j]), 0 where not known or where that is not
+    # positive; a is 0, or if balanced such that each row of out sums to 0
+    for j in range(gradient.shape[0]):
+        total, whole = 0.0, 0.0
+        for r in range(gradient.shape[1]):
+            below = spread[j] * curvature[r] + penalty[j]
+            inverse = 1.0 / below if known[j, r] and below > 0.0 else 0.0
+            out[j, r] = inverse * gradient[j, r]
+            total += out[j, r]
+            whole += inverse
+        mean = total / whole if balanced and whole > 0.0 else 0.0
+        for r in range(gradient.shape[1] if mean != 0.0 else 0):
+            below = spread[j] * curvature[r] + penalty[j]
+            out[j, r] -= mean / below if known[j, r] and below > 0.0 else 0.0
+
+
+@kernel
 def add_multiple(out, factor, term):
     # out[i] += factor * term[i]
     for i in range(len(out)):

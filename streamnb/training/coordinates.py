@@ -77,9 +77,9 @@ class CentredFeatures:
         """Powers of two above the sums of a read for each feature of rows, if the objective is at most `most`."""
         return self.of_all(power_above(objective.bounds(self.sums, most)))
 
-    def for_rows(self, point: np.ndarray, buffer: np.ndarray | None = None) -> np.ndarray:
-        """Weights of all features for rows that are neither scaled nor centred, written to `buffer` where it fits."""
-        weights = np.empty(point.shape) if buffer is None or buffer.shape != point.shape else buffer
+    def for_rows(self, point: np.ndarray) -> np.ndarray:
+        """Weights of all features for rows that are neither scaled nor centred."""
+        weights = np.empty(point.shape)
         of_rows(np.ascontiguousarray(point), self.factors[:, 0], self.means[:, 0], weights)
         return self.of_all(weights)
 
@@ -170,9 +170,8 @@ class LayeredFeatures(CentredFeatures):
     def rounding(self, objective: Objective, most: float) -> np.ndarray:
         return self._of_rows.rounding(objective, most)
 
-    def for_rows(self, point: np.ndarray, buffer: np.ndarray | None = None) -> np.ndarray:
-        shape = self._parts.shape[0] + 1, point.shape[1]
-        out = np.empty(shape) if buffer is None or buffer.shape != shape else buffer
+    def for_rows(self, point: np.ndarray) -> np.ndarray:
+        out = np.empty((self._parts.shape[0] + 1, point.shape[1]))
         of_layers(self._parts.indptr, self._parts.indices, super().for_rows(point), out)
         return out
 

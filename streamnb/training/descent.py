@@ -88,8 +88,14 @@ class Memory:
     def __len__(self) -> int:
         return len(self._pairs)
 
-    def remember(self, step: np.ndarray, change: np.ndarray) -> None:
-        """Keep a step and the change of the gradient, if the curvature along the step is positive."""
+    def remember(self, step: np.ndarray, before: np.ndarray, after: np.ndarray) -> None:
+        """Keep a step and the change of the gradient, if the curvature along the step is positive.
+
+        That of all rows needs no correction by steps.
+        """
+        if self.sampled is not None and self.sampled.complete:
+            return
+        change = after - before
         curvature = dot(step, change)
         if curvature > 0.0:
             self._pairs.append((step, change, curvature))
@@ -212,7 +218,7 @@ class Descent:
             length = self.memory.length
             shorter = stalled and length(tried.steepest) < length(visit.steepest)
             if change <= SUFFICIENT_DECREASE * promised or shorter:
-                self.memory.remember(step, tried.gradient - visit.gradient)
+                self.memory.remember(step, visit.gradient, tried.gradient)
                 return tried
             if stalled:
                 return None

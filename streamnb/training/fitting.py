@@ -178,7 +178,6 @@ class DescentTrainer(Trainer):
         self._memory = Memory(_inverse_curvature(self._at, data.task.objective, penalties), balanced)
         self._sample = data.sample
         self._largest, self._n_judged = np.zeros(0), 0
-        self._buffer: np.ndarray | None = None  # reused for weights that are not needed after their read
         self._descent: Descent | None = None
         self.objectives = self.history["objective"]
 
@@ -211,10 +210,12 @@ class DescentTrainer(Trainer):
             return self._ended(point, False, 1.0)
         visit = yield from self._read(point, start.objective)
         if step is not None:
-            self._memory.remember(step, visit.gradient - start.gradient)
+            self._memory.remember(step, start.gradient, visit.gradient)
         elif visit.objective > start.objective:  # the sample is of other rows, or the start of another penalty
             visit, self._memory.sampled = start, None
-        descent = yield from self._descended(visit, self._tol * first)
+        descending = self._descended(visit, self._tol * first)
+        del start, point, step, visit  # which may be large, unlike what is still needed
+        descent = yield from descending
         if descent.arrived:
             self._check_optimum(descent.visit)
         if self._rough_gain:
@@ -229,6 +230,7 @@ class DescentTrainer(Trainer):
         if self._rough_gain:
             least = self._rough_gain * weight
         self._descent = descent = Descent(self._memory, self._penalties, target, visit, least)
+        del visit
         yield from descent.run(self._read, lambda: self.n_passes < self._max_passes)
         return descent
 
@@ -318,8 +320,7 @@ class DescentTrainer(Trainer):
         """
         began, most = time.perf_counter(), most * SLACK
         grid = self._at.rounding(self.task.objective, most)
-        weights = self._at.for_rows(point, self._buffer)
-        self._buffer = weights if self.judge is None else None
+        weights = self._at.for_rows(point)
         if per is not None:
             weights /= per
         task = replace(self.task, weights=weights, grid=grid, top=float(power_above(most)), **along)

@@ -87,7 +87,7 @@ class Corrections(CentredFeatures):
         squares = np.add.reduceat(sums.whole**2, firsts[:-1])
         self._normal = sums.whole / np.sqrt(np.repeat(np.where(squares > 0.0, squares, 1.0), np.diff(firsts)))
 
-    def for_rows(self, point: np.ndarray, buffer: np.ndarray | None = None) -> np.ndarray:
+    def for_rows(self, point: np.ndarray) -> np.ndarray:
         return self.offset + self._projected(point)  # components outside the space of corrections have no effect
 
     def of_model(self, point: np.ndarray) -> np.ndarray:

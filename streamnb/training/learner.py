@@ -201,12 +201,14 @@ class Learner:
         trainer, products = self.trainer(data, point, max_passes), self.sampled and self.class_weight is None
         trained, report = yield from train_alone(trainer, rows, stats.n_rows, options, products)
         warning = "" if trained.converged else self.method.unconverged(trained, self.tol, max_passes, self.max_passes)
-        results = trained.history, trained.converged, before + report
-        return FittedModel(self.model(stats, data, trained), *results, attributes=trainer.attributes, warning=warning)
+        results, attributes = (trained.history, trained.converged, before + report), trainer.attributes
+        data = replace(data, sample=None)
+        del sample, trainer  # before weights of all features take their memory
+        return FittedModel(self.model(stats, data, trained), *results, attributes=attributes, warning=warning)
 
     def model(self, stats: ClassStats, data: TrainingData, trained: Trained) -> LinearModel:
         """The model with the trained weights."""
-        weights, scheme = self.factor * data.of_model(trained.weights, stats.n_features), self.scheme_of(stats)
+        weights, scheme = data.of_model(self.factor * trained.weights, stats.n_features), self.scheme_of(stats)
         intercept = _sure_intercepts(weights[-1], stats)
         return LinearModel(stats.classes, weights[:-1], intercept, scheme, stats.options, scale=data.scale_of_all)
 

@@ -5,14 +5,14 @@ R. Byrd, G. Chin, W. Neveitt, J. Nocedal, On the use of stochastic Hessian infor
 machine learning, SIAM J. Optim. 21 (2011). Gradients are of all rows, so that the weights converge to the same optimum.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.kernels.directions import add_multiple
+from streamnb.kernels.directions import add_multiple, divide_by_diagonal
 from streamnb.kernels.duals import ascend_rows
 from streamnb.kernels.lanes import LANES
 from streamnb.kernels.row_values import scatter_bits
@@ -24,9 +24,9 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.row_sample import SampledRows, SampleTask
 from streamnb.training.coordinates import CentredFeatures
 from streamnb.training.data import TrainingRows
-from streamnb.training.descent import Descent, Memory, Penalties, Visit, dot, pieces, times_inverse
+from streamnb.training.descent import Descent, Memory, Penalties, Visit, dot, pieces
 from streamnb.training.objectives import Objective
-from streamnb.training.reading import CACHED_SCORES, MIN_ROWS, RowBatch, add_products, power_above, scores_of
+from streamnb.training.reading import CACHED_SCORES, MIN_ROWS, RowBatch, add_products, scores_of
 
 LEAST_ROWS = 1000
 MOST_BYTES = 64 << 20
@@ -74,7 +74,8 @@ class TrainingSample:
     """A sample of prepared rows, whatever their blocks were, and the seconds that it took.
 
     `products` is the number of products with their curvature for a direction. `features` are the indices of the columns
-    that the rows have, where others were left out; `ascent` is as for `Sampling`.
+    that the rows have, where others were left out; `ascent` is as for `Sampling`, and
+    `complete` whether these are all rows.
     """
 
     rows: SampledRows
@@ -83,6 +84,7 @@ class TrainingSample:
     products: int
     features: np.ndarray | None = None
     ascent: bool = False
+    complete: bool = False
 
     @classmethod
     def of(
@@ -110,7 +112,8 @@ class TrainingSample:
             return cls(drawn, batches_of(drawn), report.seconds, how.products), report
         drawn = replace(drawn, X=sp.csr_array(drawn.X)) if how.ascent else drawn  # sparse, in whatever form they came
         features, few = columns_in_use(drawn)
-        return cls(few, batches_of(few), report.seconds, how.products, features, how.ascent), report
+        complete = how.ascent and len(drawn.weight) == stats.n_rows
+        return cls(few, batches_of(few), report.seconds, how.products, features, how.ascent, complete), report
 
     def outside(self, fold: int) -> Self:
         """The same rows, with weight 0 for those of a fold."""
@@ -178,11 +181,12 @@ class SampledCurvature:
         if class_weight is not None:
             self._weight = self._weight * (labels @ class_weight)
         self._known = known
-        self._magnitudes, sums, squares = weighted_sums(sample.batches, self._weight, self._n_features)
+        sums, squares = weighted_sums(sample.batches, self._weight, self._n_features)
         self._rest = np.maximum(self._at.spread - self._spread(sums, squares), 0.0)
-        self._hessian = self._diagonal = self._inverse = self._inverse_of_sample = np.zeros((0, 0))
+        self._penalty = np.append(np.full(len(known) - 1, penalties.l2), 0.0)
+        self._hessian = np.zeros((0, 0))
         self._mean = np.zeros(0)  # second derivatives of the loss in the scores, over the sampled rows
-        self.damping = 1.0
+        self.damping, self.complete = 1.0, sample.complete
 
     def _spread(self, sums: np.ndarray, squares: np.ndarray) -> np.ndarray:
         """Sums of squares of the sampled features about the means of all rows, like `at.spread`."""
@@ -229,36 +233,43 @@ class SampledCurvature:
         in_sample = point[self._places]
         if self._others.any():  # sampled rows have none of the other columns, but are centred like all rows
             in_sample[-1] -= np.einsum("j,jk->k", self._of_all.means[:, 0] * self._others[:-1], point[:-1])
-        self._hessian = self._objective.hessian(self._scores(in_sample), self._targets)
-        total = np.einsum("i,ij->j", self._weight, self._objective.hessian_diagonal(self._hessian))
+        self._hessian = self._scores(in_sample)
+        for rows in self._sample.batches:
+            where = rows.where
+            self._hessian[where] = self._objective.hessian(self._hessian[where], self._targets[where])
+        total = np.zeros(self._hessian.shape[1])
+        for rows in self._sample.batches:
+            diagonal = self._objective.hessian_diagonal(self._hessian[rows.where])
+            total += np.einsum("i,ij->j", self._weight[rows.where], diagonal)
         self._mean = total / max(self._weight.sum(), TINY)
-        self._diagonal, whole = self._rest * self._mean, self._of_all.spread * self._mean
-        for part in (self._diagonal, whole):
-            part[:-1] += self._penalties.l2
-        curved = self._known & (whole > 0.0)
-        self._inverse = np.divide(1.0, whole, out=whole, where=curved)
-        self._inverse[~curved] = 0.0  # also where scores of huge weights are NaN
-        self._inverse_of_sample = self._inverse[self._places]
 
     def times(self, step: np.ndarray) -> np.ndarray:
         """The product of the curvature of the sampled columns and a step in their weights."""
-        along = self._objective.hessian_product(self._hessian, self._scores(step))
-        product = self._back(along)
+        weights = self._at.for_rows(step)
+        product, penalty = self._back(lambda rows: self._product(rows, weights)), self._penalty[self._places]
         for rows in pieces(len(product)):
-            product[rows] += self._diagonal[rows] * step[rows]
+            product[rows] += (self._rest[rows] * self._mean + penalty[rows, None]) * step[rows]
         return product
 
+    def _product(self, rows: RowBatch, weights: np.ndarray) -> np.ndarray:
+        """How the slopes of a batch change along weights."""
+        return self._objective.hessian_product(self._hessian[rows.where], scores_of_batch(rows, weights))
+
     def solve(self, gradient: np.ndarray) -> np.ndarray:
-        """About the inverse of the curvature times a gradient."""
-        step = self._scaled(self._inverse, gradient)
-        step[self._places] = self._solved(gradient[self._places])
+        """About the inverse of the curvature times a gradient, which is overwritten."""
+        if self._others.any():
+            step = np.empty_like(gradient)
+            self._divide(gradient, step)
+            step[self._places] = self._solved(gradient[self._places])
+        else:
+            step = self._solved(gradient)
         step /= self.damping
         return step
 
     def _solved(self, gradient: np.ndarray) -> np.ndarray:
         """The same for the sampled columns, by preconditioned conjugate gradients."""
-        step, left = np.zeros_like(gradient), gradient.copy()
-        along = self._scaled(self._inverse_of_sample, left)
+        step, left, along = np.zeros_like(gradient), gradient, np.empty_like(gradient)
+        self._divide(left, along, self._places)
         size = dot(left, along)
         enough = ACCURACY**2 * size
         for _ in range(self._sample.products):
@@ -268,10 +279,12 @@ class SampledCurvature:
             length = size / dot(along, product)
             add_multiple(step.reshape(-1), length, along.reshape(-1))
             add_multiple(left.reshape(-1), -length, product.reshape(-1))
-            scaled = self._scaled(self._inverse_of_sample, left)
+            scaled = product  # in place of it
+            self._divide(left, scaled, self._places)
             before, size = size, dot(left, scaled)
             add_multiple(scaled.reshape(-1), size / before, along.reshape(-1))
             along = scaled
+            del product, scaled
         return step
 
     def fit_damping(self, step: np.ndarray, curvature: float) -> None:
@@ -284,28 +297,32 @@ class SampledCurvature:
             along += self._penalties.l2 * float(np.einsum("j,jk,jk->", self._others.astype(float), step, step))
         self.damping = float(np.clip(curvature / along, *DAMPING))
 
-    def _scaled(self, inverse: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        """The gradient times the inverse of the diagonal of the curvature."""
-        return times_inverse(inverse, gradient, balanced=not self._objective.of_rows)
+    def _divide(self, gradient: np.ndarray, out: np.ndarray, places: Any = slice(None)) -> None:
+        """Write the gradient in some weights, divided by the diagonal of the curvature."""
+        spread, penalty, known = self._of_all.spread[places, 0], self._penalty[places], self._known[places]
+        balanced = not self._objective.of_rows
+        divide_by_diagonal(spread, self._mean, penalty, known, gradient, balanced, out)
 
     def _scores(self, point: np.ndarray) -> np.ndarray:
         weights = self._at.for_rows(point)
-        scores = [scores_of(rows.chunk, weights, rows.columns(weights, cached=0)) for rows in self._sample.batches]
-        return np.concatenate([np.zeros((0, weights.shape[1])), *scores])
-
-    def _back(self, slopes: np.ndarray) -> np.ndarray:
-        """The gradient, given the slopes of the losses in the scores of rows."""
-        weighed = slopes * self._weight[:, None]
-        gradient = np.zeros((self._n_features + 1, weighed.shape[1]))
-        gradient[-1], grid = weighed.sum(axis=0), 3.0 * power_above(self._magnitudes * np.abs(weighed).max(initial=0.0))
+        scores = np.empty((len(self._weight), weights.shape[1]))
         for rows in self._sample.batches:
-            of_batch = np.ascontiguousarray(weighed[rows.where])
-            add_products(rows.chunk, rows.columns(gradient, cached=0), of_batch, grid, gradient[:-1])
+            scores[rows.where] = scores_of_batch(rows, weights)
+        return scores
+
+    def _back(self, slopes: Callable[[RowBatch], np.ndarray]) -> np.ndarray:
+        """The gradient, given the slopes of the losses in the scores of a batch."""
+        gradient = np.zeros((self._n_features + 1, self._known.shape[1]))
+        exact = np.zeros(self._n_features)  # no grid, as the order of rows is always the same
+        for rows in self._sample.batches:
+            weighed = slopes(rows) * self._weight[rows.where, None]
+            gradient[-1] += weighed.sum(axis=0)
+            add_products(rows.chunk, rows.columns(gradient, cached=0), weighed, exact, gradient[:-1])
         return self._at.gradient(gradient)
 
     def _visit(self, point: np.ndarray) -> Visit:
         residual, losses = self._objective.losses(self._scores(point), self._targets)
-        gradient = self._penalties.smooth_gradient(point, self._back(residual))
+        gradient = self._penalties.smooth_gradient(point, self._back(lambda rows: residual[rows.where]))
         weight = self._weight[:, None]
         value = float((weight * np.where(weight > 0.0, losses, 0.0)).sum() + self._penalties.value(point).sum())
         return Visit(point, value, gradient, gradient)
@@ -347,22 +364,24 @@ def order_of(n_rows: int, turn: int) -> np.ndarray:
     return np.argsort(keys)
 
 
-def weighted_sums(
-    batches: Sequence[RowBatch], weight: np.ndarray, n_features: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each feature the sum of absolute values, and the weighted sums of values and squares, each (n_features,)."""
-    sizes, sums, squares = np.zeros((3, n_features))
+def weighted_sums(batches: Sequence[RowBatch], weight: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of each feature the weighted sums of values and squares, each (n_features,)."""
+    sums, squares = np.zeros((2, n_features))
     for rows in batches:
         chunk, row_weight = rows.chunk, weight[rows.where]
         if isinstance(chunk, CSRChunk):
             values = chunk.data.astype(np.float64)
             weighted = np.repeat(row_weight, np.diff(chunk.indptr)) * values
-            for total, part in ((sizes, np.abs(values)), (sums, weighted), (squares, weighted * values)):
+            for total, part in ((sums, weighted), (squares, weighted * values)):
                 total += np.bincount(chunk.indices, part, n_features)
             continue
         for piece in pieces(len(row_weight), max(CACHED_VALUES // n_features, 1)):
             values = chunk.values[piece].astype(np.float64)
             sums += np.einsum("i,ij->j", row_weight[piece], values)
             squares += np.einsum("i,ij,ij->j", row_weight[piece], values, values)
-            sizes += np.add.reduce(np.abs(values, out=values), axis=0)
-    return sizes, sums, squares
+    return sums, squares
+
+
+def scores_of_batch(rows: RowBatch, weights: np.ndarray) -> np.ndarray:
+    """Scores of the rows of a batch, whose values by column are kept."""
+    return scores_of(rows.chunk, weights, rows.columns(weights, cached=0))

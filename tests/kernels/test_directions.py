@@ -7,6 +7,7 @@ from streamnb.kernels.directions import (
     about_means,
     add_layers,
     add_multiple,
+    divide_by_diagonal,
     lengths,
     of_layers,
     of_rows,
@@ -58,3 +59,17 @@ def test_lengths_are_bounds_by_the_roots_of_features():
     step, roots, out = rng.normal(size=(6, 3)), rng.random(6), np.full(3, np.nan)
     lengths(step, roots, out)
     np.testing.assert_allclose(out, roots @ np.abs(step), rtol=1e-14)
+
+
+def test_a_division_by_a_diagonal_leaves_0_where_it_is_not_known():
+    spread, curvature, penalty = rng.random(5), rng.random(3), rng.random(5)
+    known, gradient, out = rng.random((5, 3)) < 0.8, rng.normal(size=(5, 3)), np.empty((5, 3))
+    known[1], spread[2], penalty[2] = False, np.nan, 0.0  # scores of huge weights are NaN
+    inverse = np.where(known, 1.0 / (spread[:, None] * curvature + penalty[:, None]), 0.0)
+    inverse[2] = 0.0
+    divide_by_diagonal(spread, curvature, penalty, known, gradient, False, out)
+    np.testing.assert_allclose(out, inverse * gradient, rtol=1e-14)
+    divide_by_diagonal(spread, curvature, penalty, known, gradient, True, out)
+    expected = np.empty((5, 3))
+    scale_balanced(inverse, gradient, expected)
+    np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-15)
