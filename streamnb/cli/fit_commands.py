@@ -22,7 +22,7 @@ from streamnb.cli.given import (
     refuse,
     rows_of,
 )
-from streamnb.cli.output import say
+from streamnb.cli.saying import say
 from streamnb.cli.sharing_commands import folds_of, leave, of_sites
 from streamnb.estimators.additive import AdditiveClassifier
 from streamnb.estimators.crammer_singer import CrammerSingerSVMCV

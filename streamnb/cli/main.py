@@ -8,45 +8,70 @@ from typing import Any
 
 import click
 
-from streamnb.cli import fit_commands, read_commands, sharing_commands
-from streamnb.cli.given import in_options
-from streamnb.cli.output import BarLines, say
+from streamnb.cli.saying import BarLines, say
 from streamnb.core.messages import DataError
 from streamnb.passes import stopping
 
 DATA, USE = 1, 2
-COMMANDS = (
-    read_commands.convert,
-    read_commands.plan,
-    fit_commands.fit,
-    fit_commands.search,
-    sharing_commands.schema,
-    sharing_commands.scan,
-    sharing_commands.merge,
-    sharing_commands.read,
-    sharing_commands.step,
-    read_commands.predict,
-    read_commands.select,
-    read_commands.evaluate,
-    read_commands.report,
-    read_commands.inspect,
-    read_commands.export,
-    read_commands.warm,
-)
+def _that_fit() -> Any:
+    from streamnb.cli import fit_commands
+
+    return fit_commands
+
+
+def _that_read() -> Any:
+    from streamnb.cli import read_commands
+
+    return read_commands
+
+
+def _that_share() -> Any:
+    from streamnb.cli import sharing_commands
+
+    return sharing_commands
+
+
+COMMANDS = {  # the module of each, which is imported when it is called, and what the list of commands says of it
+    "convert": (_that_read, "Write rows of any kind into a Zarr store, the format that is read fastest."),
+    "plan": (_that_read, "Show what a scan would read and how much memory it would take, before any row is read."),
+    "fit": (_that_fit, "Fit a model and save it."),
+    "search": (_that_fit, "Compare many models on the same folds, print the table, and save the best."),
+    "schema": (_that_share, "Make the schema by which sites scan: classes, columns, sums and folds."),
+    "scan": (_that_share, "Sum the rows of one site by a schema."),
+    "merge": (_that_share, "Add what sites left: schemas, sums of scans, or answers to a round."),
+    "read": (_that_share, "Read the rows of one site for what a round asks."),
+    "step": (_that_share, "Go on from a round with the answers of all sites."),
+    "predict": (_that_read, "Labels of rows, and probabilities or scores."),
+    "select": (_that_read, "Write the rows of a corpus that models choose, with their score beside them."),
+    "evaluate": (_that_read, "Judge a model on rows whose labels are known."),
+    "report": (_that_read, "Write one page of HTML that shows a model, judged on rows with known labels."),
+    "inspect": (_that_read, "Show a model, and the features that matter most for its classes."),
+    "export": (_that_read, "Write a model for other programs: .onnx or .json, or .snb without its statistics."),
+    "warm": (_that_read, "Compile the usual kernels once, for a container image, and say where they are kept."),
+}
 
 
 class _Commands(click.Group):
-    """A group that suggests the nearest command for a mistyped one."""
+    """A group that imports a command when it is called, and suggests the nearest for a mistyped one."""
+
+    def get_command(self, ctx: click.Context | None, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        return getattr(COMMANDS[cmd_name][0](), cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, said) for name, (_, said) in COMMANDS.items()])
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        if args and self.get_command(ctx, args[0]) is None:
+        if args and args[0] not in COMMANDS:
             near = get_close_matches(args[0], self.list_commands(ctx), 1)
             meant = f" Did you mean {near[0]!r}?" if near else f" There are {', '.join(self.list_commands(ctx))}."
             ctx.fail(f"No such command {args[0]!r}.{meant}")
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
+        return [*COMMANDS]
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -58,10 +83,6 @@ def commands() -> None:
     texts.
     Data goes to stdout or into -o FILE, words go to stderr.
     """
-
-
-for command in COMMANDS:
-    commands.add_command(command)
 
 
 def main() -> int:
@@ -90,7 +111,9 @@ def status(arguments: Sequence[str]) -> int:
         return USE
     except (ValueError, TypeError, OSError, MemoryError, ImportError, AttributeError) as error:
         stopping.check()  # an import, for example, can turn `Stopped` into another error
-        message, of_use = in_options(str(error), commands.commands.get(arguments[0]))
+        from streamnb.cli.given import in_options  # much to import
+
+        message, of_use = in_options(str(error), commands.get_command(None, arguments[0]))
         say(f"Error: {message}")
         return (
             USE if of_use and isinstance(error, ValueError | TypeError) and not isinstance(error, DataError) else DATA

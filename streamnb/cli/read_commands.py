@@ -27,7 +27,8 @@ from streamnb.cli.given import (
     refuse,
     rows_of,
 )
-from streamnb.cli.output import check_ending, new_store, say, write_json, write_table
+from streamnb.cli.output import check_ending, new_store, write_json, write_table
+from streamnb.cli.saying import say
 from streamnb.corpora.predictions import FORMATS, labels_of, named_columns, whole, write_predictions
 from streamnb.corpora.selecting import select as select_rows
 from streamnb.encoding.converting import convert as convert_rows

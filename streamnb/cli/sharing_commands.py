@@ -25,7 +25,7 @@ from streamnb.cli.given import (
     table_options,
     text_options,
 )
-from streamnb.cli.output import say
+from streamnb.cli.saying import say
 from streamnb.sharing.rounds import Answer, Round
 from streamnb.sharing.schema import Schema
 from streamnb.sharing.schema import schema as make_schema

@@ -187,7 +187,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         >>> rows = [{"colour": "red"}, {"colour": "blue"}, {"colour": "red"}, {"colour": "blue"}]
         >>> model = snb.LinearNB().fit(snb.table(rows, ["wine", "sea", "wine", "wine"], min_count=1))
         >>> {label: round(share, 3) for label, share in model.predict_proba_one({"colour": "blue"}).items()}
-        {'sea': 0.429, 'wine': 0.571}
+        {'sea': 0.357, 'wine': 0.643}
         """
         return one_record.shares(self, self._preparation, record)
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 import warnings
+from ast import literal_eval
 
 import numpy as np
 import pytest
@@ -13,10 +14,10 @@ import zarr
 import streamnb as snb
 from streamnb.cli.main import COMMANDS, main
 from tests.support.command_line import ran
-from tests.support.processes import PATIENCE
+from tests.support.processes import PATIENCE, python
 
 
-@pytest.mark.parametrize("command", [command.name for command in COMMANDS])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_has_help_with_an_example(command, capsys):
     ended, said, _ = ran(capsys, command, "--help")
     assert ended == 0 and f"Example: streamnb {command}" in " ".join(said.split())
@@ -62,3 +63,17 @@ def test_a_process_that_is_asked_to_stop_goes_on_where_it_was(tmp_path, capsys):
     assert ended == 0, words
     whole = snb.LinearNB("gaussian").fit(group["X"][:], y)
     assert np.array_equal(snb.load(out).coef_, whole.coef_)
+
+
+def test_the_list_of_commands_says_what_each_says_and_imports_none(capsys):
+    _, shown, _ = ran(capsys, "--help")
+    for name, (module, said) in COMMANDS.items():
+        command = getattr(module(), name)
+        assert command.name == name and said.split()[-1] in shown
+        assert said.split()[:3] == " ".join(command.help.split()).split()[:3]
+    code = "import sys; from streamnb.cli.main import status; status(['--help']); print(sorted(sys.modules))"
+    ended = python("-c", code)
+    assert ended.returncode == 0, ended.stderr
+    assert not {"numpy", "numba", "sklearn", "scipy", "pandas", "pyarrow"} & {
+        *literal_eval(ended.stdout.splitlines()[-1])
+    }

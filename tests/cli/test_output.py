@@ -10,12 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from streamnb.cli import output
-from streamnb.cli.output import BarLines, new_store, write_json, write_table
+from streamnb.cli.output import new_store, write_json, write_table
+from streamnb.cli.saying import BarLines
 
 
 def test_a_bar_is_a_line_a_minute_and_its_last(monkeypatch):
     now = iter([0.0, 0.0, 1.0, 30.0, 61.0, 61.0, 62.0, 63.0, 64.0])
-    monkeypatch.setattr("streamnb.cli.output.time.monotonic", lambda: next(now))
+    monkeypatch.setattr("streamnb.cli.saying.time.monotonic", lambda: next(now))
     file = io.StringIO()
     lines = BarLines(file)
     for done in (0, 10, 50, 90, 100):

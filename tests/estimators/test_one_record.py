@@ -136,7 +136,7 @@ def test_what_is_no_record_is_refused_by_name():
         for method in (model.predict_one, model.predict_proba_one):
             with refused(error, what):
                 method(wrong)
-    with pytest.raises(AttributeError, match="calibrat"):
+    with pytest.raises(AttributeError, match="predict_proba"):
         snb.load(MODELS["margin-classifier"]).predict_proba_one(X[0])
     with pytest.warns(StreamnbWarning, match="1 of 1 values of 'colour' were not seen at fit"):
         table.predict_one({**record, "colour": "pink"})
