@@ -13,6 +13,8 @@ from streamnb.core.messages import DataError
 from streamnb.passes import stopping
 
 DATA, USE = 1, 2
+
+
 def _that_fit() -> Any:
     from streamnb.cli import fit_commands
 

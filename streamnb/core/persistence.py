@@ -35,7 +35,7 @@ _registry: dict[str, Any] = {}
 _kinds_of = cache(partial(get_type_hints, include_extras=True))  # evaluating annotations takes longer than reading
 # Imported when a file names a class that is not registered yet; classes that load fast have a module of their own.
 _ALL, _LIGHT = "streamnb.searching.loading", "streamnb.models.portable"
-_OF_LIGHT = {"PortableModel", "RowStep", "Indicators"}
+_OF_LIGHT = {"PortableModel", "RowStep", "Indicators", "ColumnSums"}
 C = TypeVar("C", bound=type)
 T = TypeVar("T")
 
@@ -394,6 +394,8 @@ class _Reader:
     def whole(self, tree: Any) -> Any:
         """The object that the tree describes; no member may be left over."""
         self._light = isinstance(tree, dict) and tree.get("object") in _OF_LIGHT
+        if self._light:
+            registered_class(tree["object"])  # registers the classes that come with it
         value = self._decode(tree)
         if self._unread:
             raise ValueError(f"nothing refers to {', '.join(self._unread)}")

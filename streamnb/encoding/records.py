@@ -135,6 +135,16 @@ class TableRecords:
         """
         return self.row(values_of(record, self.names))
 
+    def rows(self, records: Any) -> list[Row]:
+        """The rows of several records, whose values of a column are of one type."""
+        if not all(isinstance(record, Mapping) and record.keys() >= {*self.names} for record in records):
+            raise Unusual
+        values = [values_of(record, self.names) for record in records]
+        for column in zip(*values, strict=True):
+            if len({TYPES.get(type(value), "other") for value in column if not is_missing(value)}) > 1:
+                raise Unusual
+        return [self.row(of_record) for of_record in values]
+
     def row(self, values: list[Any]) -> Row:
         """The row of the values of all columns."""
         if not self.known:

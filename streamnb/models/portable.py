@@ -5,7 +5,7 @@ This file imports only NumPy and light modules, so that a process that scores a 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any
@@ -14,11 +14,29 @@ import numpy as np
 
 from streamnb.core import persistence
 from streamnb.core.arguments import Rows
+from streamnb.encoding.records import Row, TableRecords, TextRecords, Unusual, numbers_of, text_of
 from streamnb.models.steps import RowStep
 
 FEW = 1000  # rows up to which scoring does not use compiled kernels
 DENSE = 1 << 28  # bytes up to which sparse weights are made dense
+NARROW = 1 << 14  # columns up to which few rows are made dense, so many values at a time
+AT_ONCE = 1 << 20
+SIMPLE = {"int64", "double", "float64", "bool", "string", "object", "str"}  # types of columns whose values are Python's
 PROBABILITIES = "softmax", "sigmoid", "ovr", "reference"
+
+
+class _MadeOnUse:
+    """A field whose object is made, and its class imported, when it is first asked for."""
+
+    def __set__(self, model: Any, value: Any) -> None:
+        vars(model)["encoding"] = value
+
+    def __get__(self, model: Any, owner: Any = None) -> Any:
+        if model is None:
+            return None  # the default
+        if isinstance(vars(model)["encoding"], persistence.Unmade):
+            vars(model)["encoding"] = vars(model)["encoding"].made()
+        return vars(model)["encoding"]
 
 
 @persistence.register
@@ -26,8 +44,9 @@ PROBABILITIES = "softmax", "sigmoid", "ovr", "reference"
 class PortableModel(persistence.Saved):
     """A standalone linear model: steps, then scores ``x @ weights + intercept_``; the highest score decides.
 
-    ``model.save(path, stats=False)`` writes it and `load` returns it. Up to 1,000 rows in memory are scored by NumPy
-    alone; for more, and for rows of other kinds (stores, Dask, texts), the rest of the package is imported.
+    ``model.save(path, stats=False)`` writes it and `load` returns it. Up to 1,000 rows in memory, numbers, texts and
+    records of a table, are scored by NumPy alone, to the same last bit; for more, and for rows of other kinds (stores,
+    Dask), the rest of the package is imported.
 
     Attributes
     ----------
@@ -70,7 +89,7 @@ class PortableModel(persistence.Saved):
     steps: tuple[RowStep, ...] = ()
     probabilities: str | None = None
     multilabel: bool = False
-    encoding: Any = None
+    encoding: Any = _MadeOnUse()
     meta_: dict[Any, Any] | None = None
     reference: int | None = None
 
@@ -89,8 +108,7 @@ class PortableModel(persistence.Saved):
 
     def predict_proba(self, X: Rows, *, out: Any = None) -> Any:
         """Return class probabilities, (n_rows, K), or those of each label for multi-label."""
-        if self.probabilities is None:
-            raise AttributeError("the model has no probabilities; calibrate(X, y) gives it some before it is saved")
+        self._check_probabilities()
         return self._answer(X, self._shares, len(self.classes_), np.dtype(np.float64), out)
 
     def decision_function(self, X: Rows, *, out: Any = None) -> Any:
@@ -103,14 +121,79 @@ class PortableModel(persistence.Saved):
     def _answer(self, X: Any, finish: Callable, width: int | None, dtype: np.dtype, out: Any) -> Any:
         few = self._few(X) if out is None else None
         if few is not None:
-            return finish(self._scores(few))
+            return finish(few)
         from streamnb.models.many_rows import answered  # compiled, and slow to import
 
         return answered(self, X, finish, width, dtype, out)
 
+    def predict_one(self, record: Any) -> Any:
+        """Return the label of a record, a dict, a row of an array or a text; as `predict_one` of estimators."""
+        (found,) = self._labels(self._scores_of_one(record)).tolist()
+        return dict(zip(self.classes_.tolist(), map(bool, found), strict=True)) if self.multilabel else found
+
+    def predict_proba_one(self, record: Any) -> dict[Any, float]:
+        """Return the probability of each class of a record, by its label."""
+        self._check_probabilities()
+        return dict(zip(self.classes_.tolist(), self._shares(self._scores_of_one(record))[0].tolist(), strict=True))
+
+    def _check_probabilities(self) -> None:
+        if self.probabilities is None:
+            raise AttributeError("the model has no probabilities; calibrate(X, y) gives it some before it is saved")
+
+    def _scores_of_one(self, record: Any) -> np.ndarray:
+        """Return the scores of a record, (1, K)."""
+        encode, text = self._encode
+        if encode is None and not self._is_raw:
+            row = np.asarray(numbers_of(record, self.feature_names_in_, self.n_features_in_), np.float64)
+            return self._scores(row[None])
+        try:
+            if isinstance(encode, TableRecords):
+                return self._scores_of_rows([encode(record)])
+            if isinstance(encode, TextRecords):
+                return self._scores_of_rows([encode.row(text_of(record, text))])
+        except Unusual:
+            pass
+        from streamnb.models.many_rows import answered
+
+        return answered(self, [record], _as_they_are, len(self.classes_), np.dtype(np.float64), None)
+
+    @cached_property
+    def _encode(self) -> tuple[TableRecords | TextRecords | None, str | None]:
+        """Return what encodes records in plain Python, if anything does, and the field of texts."""
+        encoding = vars(self)["encoding"]
+        kind = persistence.class_name(encoding)
+        if kind == "TableEncoding":
+            return TableRecords(encoding), None
+        return (TextRecords(encoding.ngrams), encoding.text) if kind == "TextEncoding" else (None, None)
+
+    @property
+    def _is_raw(self) -> bool:
+        return vars(self)["encoding"] is not None
+
     def _few(self, X: Any) -> np.ndarray | None:
+        """Return the scores of a few rows in memory; None for other kinds of X."""
+        if self._is_raw:
+            rows = self._few_raw(X)
+            return None if rows is None else self._scores_of_rows(rows)
+        x = self._few_numbers(X)
+        return None if x is None else self._scores(x)
+
+    def _few_raw(self, X: Any) -> list[Row] | None:
+        """Return a few texts, or records of a table, with their columns; None for others, which the encoding takes."""
+        encode, _ = self._encode
+        records = _as_records(X, encode.names) if isinstance(encode, TableRecords) else X
+        if not isinstance(records, list | tuple) or not 0 < len(records) <= FEW or encode is None:
+            return None
+        try:
+            if isinstance(encode, TextRecords):
+                return [encode.row(text) for text in records]
+            return encode.rows(records)
+        except Unusual:
+            return None
+
+    def _few_numbers(self, X: Any) -> np.ndarray | None:
         """Return a few rows of numbers in memory as an array; None for other kinds of X."""
-        if self.encoding is not None or isinstance(X, (str, bytes)) or not (hasattr(X, "shape") or isinstance(X, list)):
+        if isinstance(X, (str, bytes)) or not (hasattr(X, "shape") or isinstance(X, list)):
             return None
         if type(X).__module__.partition(".")[0] not in ("numpy", "scipy", "builtins", "pandas"):
             return None
@@ -134,7 +217,42 @@ class PortableModel(persistence.Saved):
             raise ValueError(f"X has {x[row, column]} at row {row}, column {column}; values should be finite")
         for step in self.steps:
             x = step.of(x)
-        return np.asarray(x @ self.weights) + self.intercept_
+        return self._added(x)
+
+    def _scores_of_rows(self, rows: list[Row]) -> np.ndarray:
+        """Return the scores of rows of which the stored columns are known."""
+        n_features, out = self.n_features_in_, np.empty((len(rows), len(self.classes_)))
+        if n_features <= NARROW or not all(step.keeps_zeros for step in self.steps):
+            step = max(AT_ONCE // self.weights.shape[0], 1)
+            for first in range(0, len(rows), step):
+                some = rows[first : first + step]
+                x = np.zeros((len(some), n_features))
+                for at, (columns, values) in enumerate(some):
+                    x[at, columns] = 1.0 if values is None else values
+                out[first : first + step] = self._scores(x)
+            return out
+        for at, (columns, values) in enumerate(rows):
+            x = np.ones((1, len(columns))) if values is None else values[None].astype(np.float64)
+            for step_ in self.steps:
+                x = step_.at(columns).of(x)
+            out[at] = self._sum(x[0], columns)
+        return out + self.intercept_
+
+    def _added(self, x: np.ndarray) -> np.ndarray:
+        """Return the scores of prepared rows, whose terms are added in the order of columns as by compiled loops."""
+        if len(x) <= x.shape[1] or hasattr(self.weights, "tocsc"):
+            columns = (np.flatnonzero(row) for row in x)
+            return np.array([self._sum(row[own], own) for row, own in zip(x, columns, strict=True)]) + self.intercept_
+        scores = np.zeros((len(x), self.weights.shape[1]))
+        for values, weights in zip(x.T, self.weights, strict=True):
+            scores += values[:, None] * weights
+        return scores + self.intercept_
+
+    def _sum(self, values: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Return the sums of values times the weights of their columns, (K,)."""
+        weights = self.weights[columns]
+        terms = values[:, None] * (weights.toarray() if hasattr(weights, "toarray") else weights)
+        return np.add.accumulate(terms)[-1] if len(terms) else np.zeros(self.weights.shape[1])
 
     def _labels(self, scores: np.ndarray) -> np.ndarray:
         return (scores > 0.0).astype(np.int64) if self.multilabel else self.classes_[scores.argmax(axis=1)]
@@ -190,7 +308,9 @@ class PortableModel(persistence.Saved):
             width = step.width(width)
         if width != n_columns or (names is not None and len(names) != n_features):
             raise ValueError(f"{n_features} features become {width} columns, and there are weights for {n_columns}")
-        if self.encoding is not None and not hasattr(self.encoding, "encode"):
+        encoding = vars(self)["encoding"]
+        unmade = persistence.class_name(encoding).endswith("Encoding") or encoding is None
+        if not unmade and not hasattr(self.encoding, "encode"):
             raise ValueError(f"encoding={self.encoding!r} makes no columns")
         if self.probabilities not in (None, *PROBABILITIES):
             raise ValueError(f"probabilities={self.probabilities!r}, multilabel={self.multilabel!r}")
@@ -214,6 +334,26 @@ def _check_names(given: np.ndarray, fitted: np.ndarray) -> None:
         absent = [name for name in fitted if name not in given]
         what = f"has no column {absent[0]!r}" if absent else "has them in another order, or has others as well"
         raise ValueError(f"X should have the columns that were fitted; it {what}")
+
+
+def _as_records(X: Any, names: list[str]) -> Any:
+    """Return a dict as a list of one, and tables whose values are those of Python as records."""
+    if isinstance(X, Mapping):
+        return [X]
+    package = type(X).__module__.partition(".")[0]
+    if package == "pandas" and hasattr(X, "columns"):
+        types = dict(zip(X.columns, map(str, X.dtypes), strict=True))
+    elif package == "pyarrow" and hasattr(X, "num_columns"):
+        types = {field.name: str(field.type) for field in X.schema}
+    else:
+        return X
+    if len(X) > FEW or len(types) < X.shape[1] or not {types.get(name) for name in names} <= SIMPLE:
+        return None
+    return X[names].to_dict("records") if package == "pandas" else X.select(names).to_pylist()
+
+
+def _as_they_are(scores: np.ndarray) -> np.ndarray:
+    return scores
 
 
 def _second_less_first(scores: np.ndarray) -> np.ndarray:

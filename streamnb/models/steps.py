@@ -1,7 +1,7 @@
 """The steps that a portable model applies to a row before scoring, in NumPy alone."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -140,6 +140,16 @@ class RowStep(persistence.Parameters):
             raise ValueError(f"the step {self.do!r} is of columns outside the {width} columns of rows")
         return width
 
+    @property
+    def keeps_zeros(self) -> bool:
+        """Whether absent values stay so, each column by itself."""
+        keeping = "binary", "log1p", "sqrt", "l1", "l2", "scale"
+        return self.columns is None and (self.do in keeping or (self.do == "above" and self.value >= 0.0))
+
+    def at(self, columns: np.ndarray) -> "RowStep":
+        """The step for rows that have these columns alone; it keeps zeros."""
+        return replace(self, value=self.value[columns]) if self.do == "scale" else self
+
     def of(self, x: np.ndarray) -> np.ndarray:
         """Transform rows."""
         if self.do in ("indicators", "sums"):
@@ -151,6 +161,11 @@ class RowStep(persistence.Parameters):
         x = x.copy()
         x[:, self.columns] = FUNCTIONS[self.do](x[:, self.columns], self.value)
         return x
+
+
+def _added(x: np.ndarray) -> np.ndarray:
+    """The sums of rows, in the order of columns as compiled loops add them, so that zeros change nothing."""
+    return np.add.accumulate(x, axis=1)[:, -1] if x.shape[1] else np.zeros(len(x))
 
 
 def _divided(x: np.ndarray, length: np.ndarray, value: float) -> np.ndarray:
@@ -169,8 +184,8 @@ FUNCTIONS: dict[str, Callable[[np.ndarray, Any], np.ndarray]] = {
     "binary": lambda x, value: (x != 0.0).astype(np.float64),
     "log1p": lambda x, value: _within("log1p", x, np.nextafter(-1.0, 0.0), np.log1p),
     "sqrt": lambda x, value: _within("square root", x, 0.0, np.sqrt),
-    "l1": lambda x, value: _divided(x, abs(x).sum(axis=1), value),
-    "l2": lambda x, value: _divided(x, np.sqrt((x * x).sum(axis=1)), value),
+    "l1": lambda x, value: _divided(x, _added(abs(x)), value),
+    "l2": lambda x, value: _divided(x, np.sqrt(_added(x * x)), value),
     "scale": lambda x, value: x * value,
     "above": lambda x, value: (x > value).astype(np.float64),
     "log": lambda x, value: _within("logarithm", x, np.nextafter(0.0, 1.0), np.log),

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
@@ -29,27 +30,54 @@ def test_few_rows_and_many_are_answered_as_by_the_whole_model(name, tmp_path):
         if hasattr(model, whole):
             assert few(rows).shape == getattr(model, whole)(rows).shape
             np.testing.assert_allclose(few(rows), getattr(model, whole)(rows), rtol=1e-9, atol=1e-12)
-            np.testing.assert_allclose(few(many)[: len(rows)], few(rows), rtol=1e-9, atol=1e-12)
+            assert np.array_equal(few(many)[: len(rows)], few(rows))  # compiled and by NumPy
 
 
 LOADING = """
 import json, sys
-import numpy as np
 import streamnb as snb
-model = snb.load(sys.argv[1])
-labels = model.predict(np.ones((1000, 5), np.float32)).tolist()
-heavy = {"sklearn", "pandas", "zarr", "numba", "dask", "scipy"}
-print(json.dumps([labels[0], sorted(heavy & set(sys.modules))]))
+model, X = snb.load(sys.argv[1]), json.loads(sys.argv[2])
+found = model.predict_proba(X * (1000 // len(X)))[: len(X)].tolist()
+assert found == [list(model.predict_proba_one(row).values()) for row in X] and model.predict_one(X[0]) is not None
+heavy = {"sklearn", "pandas", "zarr", "numba", "dask", "scipy", "pyarrow"}
+print(json.dumps([found, len(sys.modules), sorted(heavy & set(sys.modules))]))
 """
+RECORDS = [
+    {"colour": c, "size": s, "day": d, "note": n}
+    for c, s, d, n in zip(["red", "blue", None, "green"] * 10, [1.5, 2.0, 0.5, None, 4.0] * 8,
+                          ["2024-01-05", "2023-12-31"] * 20, ["a tea", "été", "b cup tea", ""] * 10, strict=True)
+]  # fmt: skip
+RAW = {
+    "table": (lambda rows, y: snb.SoftmaxRegression(1.0).fit(snb.table(rows, y, text=["note"], hashed=["colour"]))),
+    "additive": (lambda rows, y: snb.AdditiveClassifier(2, l2=1.0, resolutions=(2, 4)).fit(rows, y)),
+    "texts": (lambda rows, y: snb.LinearNB("multinomial", transform="log1p", normalize="l2", idf=True).fit(
+        snb.text([row["note"] for row in rows], y=y))),
+    "cells": (lambda rows, y: snb.LinearNB("poisson", transform=("l1:100", "log1p")).fit(X, LABELS)),
+}  # fmt: skip
 
 
 @pytest.mark.process
-def test_loading_and_predicting_imports_next_to_nothing(tmp_path):
-    model, _ = fitted("bins")
+@pytest.mark.parametrize("name", RAW)
+def test_loading_and_predicting_imports_next_to_nothing(name, tmp_path):
+    y = np.resize(["x", "y", "x", "z", "y"], len(RECORDS))
+    records = [{k: v for k, v in row.items() if k != "note"} for row in RECORDS] if name == "additive" else RECORDS
+    given = {"texts": [row["note"] for row in RECORDS], "cells": X[:9].tolist()}.get(name, records)
+    model = RAW[name](records, y)
     model.save(tmp_path / "m.snb", stats=False)
-    ended = python("-c", LOADING, tmp_path / "m.snb")
+    ended = python("-c", LOADING, tmp_path / "m.snb", json.dumps(given))
     assert ended.returncode == 0, ended.stderr
-    assert json.loads(ended.stdout) == [model.predict(np.ones((1, 5)))[0], []]
+    found, n_modules, heavy = json.loads(ended.stdout)
+    assert heavy == [] and n_modules < 400
+    np.testing.assert_allclose(found, model.predict_proba(given), rtol=1e-9)
+    light = snb.load(tmp_path / "m.snb")
+    assert light.predict_proba(given * (2000 // len(given)))[: len(given)].tolist() == found  # compiled, the same bits
+    if name in ("table", "additive"):
+        for form in (pd.DataFrame(records), pa.Table.from_pylist(records), pa.RecordBatch.from_pylist(records)):
+            assert light.predict_proba(form).tolist() == found
+    other = RAW[name](records, np.r_[["y"] * 9, y[9:]]) if name != "cells" else fitted("multinomial")[0]
+    other.save(tmp_path / "m.snb", stats=False)  # a model that is served stays as it was until it is loaded again
+    assert [*light.predict_proba_one(given[0]).values()] == found[0]
+    assert snb.load(tmp_path / "m.snb").predict_proba(given).tolist() != found
 
 
 def test_other_rows_are_those_of_any_model(tmp_path):
