@@ -108,7 +108,7 @@ class TableRecords:
     """Encodes records as a `TableEncoding` does, which is the argument, made or not."""
 
     def __init__(self, encoding: Any):
-        self.names = [*encoding.columns]
+        self.names, self.complete = [*encoding.columns], False  # whether each part has to have a column
         self.known = encoding.growth is not None and encoding.zones is not None  # else an early version's, by its rules
         self._fill: list[tuple[tuple[int, ...], Callable, Callable]] = []
         first, self._n_shared, self._measures = 0, 0, False
@@ -152,7 +152,10 @@ class TableRecords:
         columns, stored = list[int](), list[float]()
         for at, read, place in self._fill:
             value = read(values[at[0]]) if len(at) == 1 else _pair(read, values[at[0]], values[at[1]])
-            for column, number in place(value):
+            placed = place(value)
+            if not placed and self.complete:
+                raise Unusual
+            for column, number in placed:
                 columns.append(column)
                 stored.append(number)
         if self._n_shared > 1:
@@ -175,13 +178,18 @@ def is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and value != value)
 
 
-def plain(value: Any, kind: str | None) -> Any:
-    """A str, bool, int or float, as a column of this kind takes them; None if it is missing."""
-    if isinstance(value, np.float64 | np.integer | np.bool_ | np.str_):  # float32 has fewer digits
-        value = value.item()
-    if is_missing(value):
+def plain(value: Any, kind: str | None, taken: tuple[str | None, ...]) -> Any:
+    """A str, bool, int or float, as a column of this kind, which takes others, has them; None if it is missing."""
+    given = TYPES.get(type(value))
+    if given is None:
+        if is_missing(value):
+            return None
+        if not isinstance(value, np.float64 | np.integer | np.bool_ | np.str_):  # float32 has fewer digits
+            raise Unusual
+        return plain(value.item(), kind, taken)
+    if value != value:
         return None
-    if TYPES.get(type(value), "other") not in takes(kind) or (type(value) is int and not -BEYOND <= value < BEYOND):
+    if given not in taken or (type(value) is int and not -BEYOND <= value < BEYOND):
         raise Unusual
     if type(value) is float and kind in (CATEGORY, BOOLEAN) and not value.is_integer():
         raise Unusual
@@ -191,13 +199,14 @@ def plain(value: Any, kind: str | None) -> Any:
 def _reader(part: Any, kinds: Mapping[str, str | None]) -> Callable[[Any], Any]:
     """What makes a string or a number of a value, None if it is missing."""
     kind = kinds[part.columns[0]]
+    taken = takes(kind)
     if part.date_part is not None:
         return _dated(part.date_part) if kind == DATE else _unusual
     if part.role != LEVEL:
-        return lambda value: _number(plain(value, kind))
+        return lambda value: _number(plain(value, kind, taken))
     if len(part.columns) == 2 and kind != kinds[part.columns[1]]:
         return _unusual
-    return lambda value: _string(plain(value, kind))
+    return lambda value: _string(plain(value, kind, taken))
 
 
 def _unusual(value: Any) -> Any:

@@ -176,7 +176,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         >>> model.predict_one([0.0, 1.0])
         'dog'
         """
-        return one_record.label(self, self._preparation, record)
+        return one_record.label(self, self._preparation, self._fitted_model, record)
 
     def predict_proba_one(self, record: Any) -> dict[Any, float]:
         """The probability of each class by its label, as in river; arguments as for `predict_one`.
@@ -189,7 +189,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         >>> {label: round(share, 3) for label, share in model.predict_proba_one({"colour": "blue"}).items()}
         {'sea': 0.357, 'wine': 0.643}
         """
-        return one_record.shares(self, self._preparation, record)
+        return one_record.shares(self, self._preparation, self._fitted_model, record)
 
     def score(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None) -> float:
         """Accuracy; y may also be the name of an array beside X or of a column of X, as in `fit`."""

@@ -11,13 +11,19 @@ import numpy as np
 
 from streamnb.encoding.records import Row, TableRecords, TextRecords, Unusual, numbers_of, text_of
 from streamnb.encoding.table_encoding import TableEncoding
+from streamnb.encoding.terms import TermColumns
 from streamnb.encoding.text import TextEncoding
 from streamnb.estimators.preparation import Preparation, names_of
+from streamnb.export.as_portable import portable
+from streamnb.models.linear import LinearModel, OddsModel
+from streamnb.models.tree import TreeModel
+from streamnb.problem.schemes import TwoClasses, probabilities
 from streamnb.rows.labels import open_columns
 from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source
 from streamnb.rows.table_opening import is_row
 
+NAMES = "joint", "ovr", "multilabel"  # of schemes whose margins are the scores of classes
 _prepared: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()  # by estimator and method
 
 
@@ -49,13 +55,19 @@ def _answer_of(function: Callable, rows: Source) -> Callable[[], Any]:
     return answer
 
 
-def answered(estimator: Any, preparation: Preparation, method: str, record: Any) -> Any:
+def answered(estimator: Any, preparation: Preparation, fitted: Callable | None, method: str, record: Any) -> Any:
     """What a method of an estimator answers for one record, as for a batch of it."""
     known = _prepared.setdefault(estimator, {})
     if method not in known or not all(map(is_, known[method][0], _fit_of(estimator))):
-        answer = _answer(estimator, preparation.encoding, method)
+        try:
+            answer = _answer(estimator, preparation.encoding, method)
+            if fitted is not None:
+                answer = _plain(fitted(), preparation, names_of(estimator), method, answer) or answer
+        except Unusual:
+            answer = None
         known[method] = _fit_of(estimator), answer  # afterwards, since some solve their weights on use
-    return known[method][1](record)
+    answer = known[method][1]
+    return np.asarray(getattr(estimator, method)([record]))[0] if answer is None else answer(record)
 
 
 def _fit_of(estimator: Any) -> tuple[Any, ...]:
@@ -64,15 +76,15 @@ def _fit_of(estimator: Any) -> tuple[Any, ...]:
     return *map(parts.get, ("_preparation", "_model", "stats_", "coef_")), parts.get("_learned", {}).get("_model")
 
 
-def label(estimator: Any, preparation: Preparation, record: Any) -> Any:
-    """The label of a record, or whether it has each."""
-    found = answered(estimator, preparation, "predict", record)
+def label(estimator: Any, preparation: Preparation, fitted: Callable[[], LinearModel], record: Any) -> Any:
+    """The label of a record, or whether it has each; `fitted` gives the model."""
+    found = answered(estimator, preparation, fitted, "predict", record)
     return by_label(estimator, found.astype(bool)) if np.ndim(found) else found.item()
 
 
-def shares(estimator: Any, preparation: Preparation, record: Any) -> dict[Any, float]:
+def shares(estimator: Any, preparation: Preparation, fitted: Callable, record: Any) -> dict[Any, float]:
     """The probability of each class of a record."""
-    return by_label(estimator, answered(estimator, preparation, "predict_proba", record))
+    return by_label(estimator, answered(estimator, preparation, fitted, "predict_proba", record))
 
 
 def by_label(estimator: Any, found: np.ndarray) -> dict[Any, Any]:
@@ -81,14 +93,48 @@ def by_label(estimator: Any, found: np.ndarray) -> dict[Any, Any]:
     return dict(zip(labels.tolist(), found.tolist(), strict=True))
 
 
+def _plain(
+    model: Any, preparation: Preparation, names: Any, method: str, answer: Callable[[Any], Any]
+) -> Callable[[Any], Any] | None:
+    """What answers for a record by plain steps and weights, to the same bits, and by `answer` for what is unusual.
+
+    None where a model is not linear in such, or where steps are not those of compiled loops to the last bit.
+    """
+    scheme, step = model.scheme, preparation.step
+    known = type(model) in (LinearModel, OddsModel, TreeModel) and {*model.moments} == {"sum"} and model.rule is None
+    if not known or scheme.reference is not None or not (isinstance(scheme, TwoClasses) or scheme.name in NAMES):
+        return None
+    if isinstance(step, TermColumns) and step.base is not None:
+        return None  # which warns of missing values
+    try:
+        form = portable(model, step, names, False, encoding=preparation.encoding)
+    except (ValueError, AttributeError):
+        return None
+    records, _ = form.records
+    if not isinstance(form.weights, np.ndarray) or (records is None and preparation.encoding is not None):
+        return None
+    if isinstance(step, TermColumns) and isinstance(records, TableRecords):
+        records.complete = True
+    first = 1 if isinstance(scheme, TwoClasses) else 0
+
+    def answer_record(record: Any) -> Any:
+        try:
+            margins = form.plain_scores(record)[:, first:]
+        except (Unusual, ValueError):  # which it takes, or says what is wrong
+            return answer(record)
+        if method == "predict_proba":
+            return probabilities(scheme, margins)[0]
+        decided = scheme.decide(margins)[0]
+        return decided if scheme.multilabel else model.classes_[decided]
+
+    return answer_record
+
+
 def _answer(estimator: Any, encoding: Any, method: str) -> Callable[[Any], Any]:
     """What answers for a record."""
     predict, n_features = getattr(estimator, method), getattr(estimator, "n_features_in_", 0)
     rows = OneRow(encoding, n_features if encoding is None else encoding.n_columns)
-    try:
-        make, answer = _encoder(encoding, names_of(estimator), n_features), predict(rows)
-    except Unusual:
-        return lambda record: np.asarray(predict([record]))[0]
+    make, answer = _encoder(encoding, names_of(estimator), n_features), predict(rows)
 
     def answer_record(record: Any) -> Any:
         rows.of_thread.X = make(record)

@@ -19,8 +19,6 @@ from streamnb.models.steps import RowStep
 
 FEW = 1000  # rows up to which scoring does not use compiled kernels
 DENSE = 1 << 28  # bytes up to which sparse weights are made dense
-NARROW = 1 << 14  # columns up to which few rows are made dense, so many values at a time
-AT_ONCE = 1 << 20
 SIMPLE = {"int64", "double", "float64", "bool", "string", "object", "str"}  # types of columns whose values are Python's
 PROBABILITIES = "softmax", "sigmoid", "ovr", "reference"
 
@@ -142,23 +140,29 @@ class PortableModel(persistence.Saved):
 
     def _scores_of_one(self, record: Any) -> np.ndarray:
         """Return the scores of a record, (1, K)."""
-        encode, text = self._encode
-        if encode is None and not self._is_raw:
-            row = np.asarray(numbers_of(record, self.feature_names_in_, self.n_features_in_), np.float64)
-            return self._scores(row[None])
         try:
-            if isinstance(encode, TableRecords):
-                return self._scores_of_rows([encode(record)])
-            if isinstance(encode, TextRecords):
-                return self._scores_of_rows([encode.row(text_of(record, text))])
+            return self.plain_scores(record)
         except Unusual:
-            pass
-        from streamnb.models.many_rows import answered
+            from streamnb.models.many_rows import answered
 
-        return answered(self, [record], _as_they_are, len(self.classes_), np.dtype(np.float64), None)
+            return answered(self, [record], _as_they_are, len(self.classes_), np.dtype(np.float64), None)
+
+    def plain_scores(self, record: Any) -> np.ndarray:
+        """Return the scores of a record, (1, K), by NumPy alone, or raise `Unusual`."""
+        encode, text = self.records
+        if isinstance(encode, TableRecords):
+            return self._scores_of_rows([encode(record)])
+        if isinstance(encode, TextRecords):
+            return self._scores_of_rows([encode.row(text_of(record, text))])
+        if self._is_raw:
+            raise Unusual
+        row = np.asarray(numbers_of(record, self.feature_names_in_, self.n_features_in_))
+        if row.dtype.kind not in "biuf":
+            raise Unusual
+        return self._scores(row[None].astype(np.float64))
 
     @cached_property
-    def _encode(self) -> tuple[TableRecords | TextRecords | None, str | None]:
+    def records(self) -> tuple[TableRecords | TextRecords | None, str | None]:
         """Return what encodes records in plain Python, if anything does, and the field of texts."""
         encoding = vars(self)["encoding"]
         kind = persistence.class_name(encoding)
@@ -180,7 +184,7 @@ class PortableModel(persistence.Saved):
 
     def _few_raw(self, X: Any) -> list[Row] | None:
         """Return a few texts, or records of a table, with their columns; None for others, which the encoding takes."""
-        encode, _ = self._encode
+        encode, _ = self.records
         records = _as_records(X, encode.names) if isinstance(encode, TableRecords) else X
         if not isinstance(records, list | tuple) or not 0 < len(records) <= FEW or encode is None:
             return None
@@ -221,22 +225,40 @@ class PortableModel(persistence.Saved):
 
     def _scores_of_rows(self, rows: list[Row]) -> np.ndarray:
         """Return the scores of rows of which the stored columns are known."""
-        n_features, out = self.n_features_in_, np.empty((len(rows), len(self.classes_)))
-        if n_features <= NARROW or not all(step.keeps_zeros for step in self.steps):
-            step = max(AT_ONCE // self.weights.shape[0], 1)
-            for first in range(0, len(rows), step):
-                some = rows[first : first + step]
-                x = np.zeros((len(some), n_features))
-                for at, (columns, values) in enumerate(some):
-                    x[at, columns] = 1.0 if values is None else values
-                out[first : first + step] = self._scores(x)
-            return out
+        own_columns = all(step.keeps_zeros for step in self.steps)
+        combine = all(step.do in ("sums", "products") for step in self.steps)
+        scores = np.empty((len(rows), len(self.intercept_)))
         for at, (columns, values) in enumerate(rows):
-            x = np.ones((1, len(columns))) if values is None else values[None].astype(np.float64)
-            for step_ in self.steps:
-                x = step_.at(columns).of(x)
-            out[at] = self._sum(x[0], columns)
-        return out + self.intercept_
+            if values is None and combine:
+                scores[at] = self._sum_of_ones(columns) + self.intercept_
+            elif own_columns:
+                x = (np.ones(len(columns)) if values is None else values.astype(np.float64))[None]
+                for step in self.steps:
+                    x = step.at(columns).of(x)
+                scores[at] = self._sum(x[0], columns) + self.intercept_
+            else:
+                x = np.zeros((1, self.n_features_in_))
+                x[0, columns] = 1.0 if values is None else values
+                scores[at] = self._scores(x)[0]
+        return scores
+
+    def _sum_of_ones(self, columns: np.ndarray) -> np.ndarray:
+        """Return the sums of the weights of a row of ones in these columns, and of their sums and products, (K,)."""
+        if not self.steps:
+            return self._sum(np.ones(len(columns)), columns)
+        row = dict.fromkeys(columns.tolist(), 1.0)
+        for step, width in zip(self.steps, self._widths, strict=True):
+            row = step.of_ones(row, width)
+        own = sorted(row)
+        return self._sum(np.array([row[column] for column in own]), np.array(own, np.intp))
+
+    @cached_property
+    def _widths(self) -> list[int]:
+        """Return the number of columns before each step."""
+        widths = [self.n_features_in_]
+        for step in self.steps[:-1]:
+            widths.append(step.width(widths[-1]))
+        return widths
 
     def _added(self, x: np.ndarray) -> np.ndarray:
         """Return the scores of prepared rows, whose terms are added in the order of columns as by compiled loops."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
@@ -149,6 +150,34 @@ class RowStep(persistence.Parameters):
     def at(self, columns: np.ndarray) -> "RowStep":
         """The step for rows that have these columns alone; it keeps zeros."""
         return replace(self, value=self.value[columns]) if self.do == "scale" else self
+
+    def of_ones(self, row: dict[int, float], width: int) -> dict[int, float]:
+        """Add the sums or products of a row, given as its stored values by column, to rows with `width` columns."""
+        found, partners = dict(row), self._partners
+        own = [column for column in row if column in partners]
+        for column in own:
+            if self.do == "sums":
+                for total in partners[column]:
+                    found[width + total] = found.get(width + total, 0.0) + row[column]
+                continue
+            products = partners[column]
+            for other in own:
+                if other in products:
+                    found[width + products[other]] = row[column] * row[other]
+        return found
+
+    @cached_property
+    def _partners(self) -> dict[int, dict[int, int]]:
+        """For each column the sums that it is part of, or the products that it has with others."""
+        found: dict[int, dict[int, int]] = {}
+        if self.do == "sums":
+            for column, total in self.value.parts.tolist():
+                found.setdefault(column, {})[total] = total
+            return found
+        for product, (column, other) in enumerate(self.value.tolist()):
+            found.setdefault(column, {})[other] = product
+            found.setdefault(other, {})
+        return found
 
     def of(self, x: np.ndarray) -> np.ndarray:
         """Transform rows."""

@@ -396,7 +396,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         >>> round(model.predict_one({"rooms": 5}), 6)
         10.0
         """
-        return one_record.answered(self, self._preparation, "predict", record).tolist()
+        return one_record.answered(self, self._preparation, None, "predict", record).tolist()
 
     def evaluate(self, X: Rows, y: Any = None, sample_weight: PerRow = None) -> RegressionEvaluation:
         """Errors of the predictions, from one read of the rows; arguments as in `fit`."""

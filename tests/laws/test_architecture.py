@@ -68,15 +68,15 @@ DOORS = {  # who may import a library: rooms and modules, function bodies includ
 ABOVE = 4  # classes of ours in the order in which attributes of a public one are looked up, itself among them
 NAMED_ALIKE = {"_Positive": {"dispersion"}, "_Sum": {"parts"}}  # names that users, and files, have for both
 MOST = {  # `make house` prints what there is
-    "expression nodes": 303_900,
-    "statements": 46_480,
+    "expression nodes": 305_600,
+    "statements": 46_710,
     "nodes per statement": 6.55,  # fewer files have fewer imports, which are statements without nodes
-    "classes": 698,
-    "files": 338,
+    "classes": 700,
+    "files": 339,
     "files with one importer": 74,
     "conditional expressions per 1,000 statements": 56.7,
     "starred arguments per 1,000 statements": 23.4,
-    "lines of tests": 57_540,
+    "lines of tests": 57_600,
 }
 MET = {  # functions, files and depth of a journey, and its reads of the rows
     "LinearNB().fit(zarr)": (468, 57, 17, 1),
