@@ -68,6 +68,21 @@ def weigh(residual, weight):
 
 
 @kernel
+def weigh_folds(losses, slopes, weight, splits, folds, top, total):
+    # total[splits[i], r] += weight[i] * losses[i, r], capped at top, a power of two; slopes[i, r] *= weight[i], and 0
+    # for rows of the fold that model r leaves out
+    grid = 3.0 * top
+    for i in range(losses.shape[0]):
+        fold, w = splits[i], weight[i]
+        for r in range(losses.shape[1] if w > 0.0 else 0):
+            loss = max(losses[i, r], 0.0) if losses[i, r] < math.inf else math.inf  # also for NaN
+            total[fold, r] += (min(w * loss, top) + grid) - grid
+            slopes[i, r] = w * slopes[i, r] if folds[r] != fold else 0.0
+        for r in range(losses.shape[1] if not w > 0.0 else 0):
+            slopes[i, r] = 0.0
+
+
+@kernel
 def add_products_csr(data, indices, indptr, residual, grid, total):
     # total[j, r] += sum_i x[i, j] * residual[i, r], each product rounded on the grid of its feature
     start = indptr[0]
@@ -124,7 +139,7 @@ def add_pairs_csr(data, indices, indptr, unit, curvature, grid, total):
     start, last = indptr[0], total.shape[0] - 1
     for i in range(curvature.shape[0]):
         first, stop = indptr[i] - start, indptr[i + 1] - start
-        for p in range(first, stop + 1):
+        for p in range(first, stop + 1 if has_any(curvature[i]) else first):
             j, x = (indices[p], float(data[p]) * unit[indices[p]]) if p < stop else (last, 1.0)
             for q in range(first, p):
                 k = indices[q]

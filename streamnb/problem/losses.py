@@ -61,6 +61,10 @@ class Loss:
         """What bounds slopes and curvatures beside the losses; see `slopes_bound`."""
         raise NotImplementedError
 
+    def evaluated(self, s: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Losses, which rounding may leave below 0, and slopes."""
+        return self.values(s, y), self.slopes(s, y)
+
     def check(self, y: np.ndarray, weight: np.ndarray | None = None, first_row: int = 0) -> None:
         """Raise for targets that are impossible, (n_rows,)."""
 
@@ -157,6 +161,24 @@ class TweedieLoss(Loss):
             if self.power == 2.0:
                 return 1.0 - y * np.exp(-s)
             return (np.exp(s) - y) * np.exp((1.0 - self.power) * s)
+
+    def evaluated(self, s: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if self.link == "identity" or self.power not in (1.0, 2.0):
+            return super().evaluated(s, y)
+        constant = self.saturated(y)
+        with np.errstate(all="ignore"):  # in place, and with one exponential
+            if self.power == 1.0:
+                mean = np.exp(s)
+                losses = y * s
+                np.subtract(mean, losses, out=losses)
+                losses += constant
+                mean -= y
+                return losses, mean
+            slopes = np.exp(-s)
+            slopes *= y
+            losses = s + slopes
+            losses += constant
+            return losses, np.subtract(1.0, slopes, out=slopes)
 
     def curvatures(self, s: np.ndarray, y: np.ndarray) -> np.ndarray:
         p = self.power

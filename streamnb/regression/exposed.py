@@ -27,7 +27,8 @@ from streamnb.training.objectives import MOMENTS, RowSums
 from streamnb.training.reading import add_products
 
 ONE_CLASS = np.zeros(1, np.int64)
-TILE = 2048  # rows whose scores stay in the cache
+CACHED, FEWEST, MOST = 1 << 15, 64, 2048  # scores that stay in the cache, and rows at once
+TILE = 2048  # rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +102,7 @@ class ExposedSums(Statistic):
     @classmethod
     def asked(cls, loss: TweedieLoss, offset: bool, folding: Folding | None, limit: int | None) -> Self:
         """The sums of no rows."""
-        features = Accumulator(MOMENTS, RowOptions(), ONE_CLASS, memory_limit=limit, together=MOMENTS[1:])
+        features = Accumulator(MOMENTS[:2], RowOptions(), ONE_CLASS, memory_limit=limit, together=MOMENTS[1:2])
         targets = Accumulator(MOMENTS[:1], RowOptions(), ONE_CLASS, folding=folding, memory_limit=limit)
         return cls(loss, offset, folding, features, targets, np.zeros(1))
 
@@ -171,6 +172,8 @@ class CurvedSums(Statistic):
         A power of two above the weighted sum of slopes, and of curvatures.
     top : float
         A power of two above the losses that matter, of all rows together.
+    every : int
+        Curvatures are of every so many tiles of 2,048 rows alone.
 
     Attributes
     ----------
@@ -192,6 +195,7 @@ class CurvedSums(Statistic):
     unit: np.ndarray
     bound: float
     top: float
+    every: int
     losses: Annotated[np.ndarray, np.add]
     gradient: Annotated[np.ndarray, np.add]
     curvature: Annotated[np.ndarray, np.add]
@@ -213,7 +217,7 @@ class CurvedSums(Statistic):
 
     def about(self) -> dict[str, str]:
         digest = sha256()
-        for array in (self.weights, self.folds, self.groups, self.unit, np.array([self.bound, self.top])):
+        for array in (self.weights, self.folds, self.groups, self.unit, np.array([self.bound, self.top, self.every])):
             digest.update(np.ascontiguousarray(array).tobytes())
         known = {"the loss": repr(self.loss), "offset": repr(self.offset), "folding": repr(self.folding)}
         return {"the task": type(self).__name__, **known, "weights": digest.hexdigest()[:16]}
@@ -225,31 +229,29 @@ class CurvedSums(Statistic):
         if self.folding is not None:
             splits = self.folding.numbers(block.first_row, block.n_rows, block.split, 0)
         self.rows += np.bincount(splits, minlength=len(self.rows))
-        for first in range(0, block.n_rows, TILE):
-            where = slice(first, min(first + TILE, block.n_rows))
+        at_once = min(max(CACHED // self.weights.shape[1], FEWEST), MOST)
+        for first in range(0, block.n_rows, at_once):
+            where = slice(first, min(first + at_once, block.n_rows))
             some = replace(rows, y=rows.y[where], weight=rows.weight[where])
-            self._add_tile(chunk.of_rows(where.start, where.stop), some, splits[where])
+            self._add_some(chunk.of_rows(where.start, where.stop), some, splits[where])
 
-    def _add_tile(self, chunk: Chunk, rows: Exposed, splits: np.ndarray) -> None:
+    def _add_some(self, chunk: Chunk, rows: Exposed, splits: np.ndarray) -> None:
         scores = linear_scores(chunk, self.weights[:-1], self.weights[-1])
-        y, weight = rows.y[:, None], rows.weight[:, None]
-        losses = np.where(weight > 0.0, weight * self.loss.values(scores, y), 0.0)
-        grid = 3.0 * self.top
-        losses = (np.minimum(losses, self.top) + grid) - grid
-        for fold in range(len(self.rows)):
-            self.losses[fold] += losses[splits == fold].sum(axis=0)
-        slopes = np.where(weight > 0.0, weight * self.loss.slopes(scores, y), 0.0)
-        slopes[splits[:, None] == self.folds] = 0.0
+        losses, slopes = self.loss.evaluated(scores, rows.y[:, None])
+        descent.weigh_folds(losses, slopes, rows.weight, splits, self.folds, self.top, self.losses)
         grids = 3.0 * self.bound * self.unit
         descent.add_intercepts(slopes, grids[-1], self.gradient[-1])
         add_products(chunk, None, slopes, grids[:-1], self.gradient)
         self._add_curvature(chunk, rows, scores)
 
     def _add_curvature(self, chunk: Chunk, rows: Exposed, scores: np.ndarray) -> None:
+        sampled = np.arange(chunk.first_row, chunk.first_row + len(scores)) // TILE % self.every == 0
+        if not sampled.any():
+            return
         n_groups = self.curvature.shape[2]
         means = np.column_stack([scores[:, self.groups == group].mean(axis=1) for group in range(n_groups)])
         weight, curvatures = rows.weight[:, None], self.loss.curvatures(means, rows.y[:, None])
-        curvatures, grid = np.where(weight > 0.0, weight * curvatures, 0.0), 3.0 * self.bound
+        curvatures, grid = np.where((weight > 0.0) & sampled[:, None], weight * curvatures, 0.0), 3.0 * self.bound
         if isinstance(chunk, CSRChunk):
             inverse = 1.0 / self.unit
             descent.add_pairs_csr(chunk.data, chunk.indices, chunk.indptr, inverse, curvatures, grid, self.curvature)

@@ -32,7 +32,7 @@ from streamnb.scanning.class_scan import with_folds
 from streamnb.selection.score_table import warn_of_ends
 from streamnb.selection.split_intervals import split_interval
 
-ENOUGH = 1e-3  # of the norm of the gradient at the start, for models that are only compared
+ENOUGH = 3e-3  # of the norm of the gradient at the start, for models that are only compared
 HIGHEST, LOWEST = 10.0, 1e-6  # alphas that are tried, in units of the curvature at the mean of the target
 MORE, MOST_MORE = 4, 3  # alphas below these, where the lowest is clearly the best, and how often
 CLEARLY = 0.999  # of the least deviance so far

@@ -25,12 +25,14 @@ from streamnb.stats.second_moments import CONSTANT
 from streamnb.training.learner import check_rows
 from streamnb.training.reading import power_above
 
-MOST_GROUPS = 8  # of models, each with a curvature of its own
+MOST_GROUPS = 4  # of models, each with a curvature of its own
 SUFFICIENT_DECREASE = 1e-4  # share of the decrease that the gradient predicts (Armijo)
 STALLED = 1e-11  # share of the objective; smaller changes are rounding
 LONGEST = 3.0  # root mean square of the change of linear predictors in one step, of losses that grow exponentially
 SHORTER = 0.25
 BACKTRACKS = 16
+SAMPLED, FEWEST_SAMPLED = 128, 1 << 14  # rows for each column whose curvatures stand for those of all, and at least
+LEAST = 0.25  # share of the mean curvature that a column has
 ROOM = 2.0**8  # of losses on rows of a fold, in units of those of the other rows
 ROUGH = 2.0**16  # of slopes that no bound is known for, in units of those at the mean
 
@@ -183,19 +185,24 @@ class Newton:
 
     def _read(self, models: Sequence[Model]) -> Fit[None]:
         """Evaluate all models where they are to go next, and find their next steps."""
-        groups = self._groups(models)
+        columns = [(model.fold, model.tried.tobytes()) for model in models]
+        places = {key: place for place, key in enumerate(dict.fromkeys(columns))}
+        numbers = [places[key] for key in columns]  # models that begin at one point share what is evaluated there
+        distinct = [models[numbers.index(place)] for place in places.values()]
+        groups = self._groups(distinct)
         losses = max(max(model.loss, model.start) for model in models)
         level = self.totals(None).level
         most = slopes_bound(2.0 * losses, level) * (1.0 if self._bounded else ROUGH)
         asked = CurvedSums.asked(
             self.sums,
             int(groups.max()) + 1,
-            weights=np.column_stack([model.tried for model in models]),
-            folds=np.array([-1 if model.fold is None else model.fold for model in models]),
+            weights=np.column_stack([model.tried for model in distinct]),
+            folds=np.array([-1 if model.fold is None else model.fold for model in distinct]),
             groups=groups,
             unit=self._unit,
             bound=float(power_above(most)),
             top=float(power_above(ROOM * (losses + level))),
+            every=self._every(len(distinct)),
         )
         (found,) = yield [Pass(asked)]
         self.n_reads += 1
@@ -204,7 +211,8 @@ class Newton:
             check_same_folds(found.rows, np.array([part.n_rows for part in self.sums.targets.folds]))
         factors: dict[tuple[int, float], Any] = {}
         weight = self.totals(None).exposed
-        for number, (model, group) in enumerate(zip(models, groups.tolist(), strict=True)):
+        for model, number in zip(models, numbers, strict=True):
+            group = int(groups[number])
             of_folds = found.losses[:, number]
             inside = 0.0 if model.fold is None else float(of_folds[model.fold])
             loss = float(np.delete(of_folds, model.fold).sum() if model.fold is not None else of_folds.sum())
@@ -214,19 +222,24 @@ class Newton:
             key = group, model.alpha
             if key not in factors:
                 strength = model.alpha * self.totals(None).weight
-                factors[key] = self._factor(found.curvature[:, :, group], strength)
+                factors[key] = self._factor(found.curvature[:, :, group], asked.every, strength)
             self._turn(model, factors[key], self.totals(model.fold).exposed / weight)
 
     @property
     def _bounded(self) -> bool:
         return self.loss.link == "log" or self.loss.power == 0.0
 
+    def _every(self, n_models: int) -> int:
+        """Curvatures of a model alone are of all rows; of many, which are only compared, of a sample."""
+        n_sampled = max(SAMPLED * len(self._unit), FEWEST_SAMPLED)
+        return max(self.sums.targets.n_rows // n_sampled, 1) if n_models > 1 else 1
+
     def _groups(self, models: Sequence[Model]) -> np.ndarray:
         """The group of each model: one for each penalty, or several of them next to each other."""
         penalties = np.unique([model.alpha for model in models])
         table = 8.0 * len(self._unit) ** 2
         fits = int(memory.allowed(self._limit) / (4.0 * table))
-        n_groups = max(min(MOST_GROUPS, fits, len(penalties)), 1)
+        n_groups = max(min(MOST_GROUPS, fits, len(penalties)), 1) if len(models[0].step) else 1
         of_penalty = np.arange(len(penalties)) * n_groups // len(penalties)
         return of_penalty[np.searchsorted(penalties, [model.alpha for model in models])]
 
@@ -268,15 +281,19 @@ class Newton:
             change = model.length / np.sqrt(max(curvature * share, np.finfo(float).tiny))
             model.share = min(1.0, LONGEST / change) if change > 0.0 else 1.0
 
-    def _factor(self, triangle: np.ndarray, strength: float) -> tuple[Any, float]:
+    def _factor(self, triangle: np.ndarray, every: int, strength: float) -> tuple[Any, float]:
         """What solves the Newton equations of a group at a strength, and the sum of curvatures.
 
         Columns are centred and scaled first, by sums that are in units of powers of two.
         """
         kept, n = self.kept, len(self.kept)
         curvature = np.tril(triangle) + np.tril(triangle, -1).T
-        curvature *= np.outer(self._unit, self._unit)
+        curvature *= every * np.outer(self._unit, self._unit)
         total = float(curvature[-1, -1])
+        if every > 1:  # columns that the sample lacks
+            least = LEAST * total * self.sums.moments.squares / self.sums.moments.weight
+            at = np.arange(len(least))
+            curvature[at, at] = np.maximum(curvature[at, at], least)
         of_ones, products = curvature[-1, kept], curvature[np.ix_(kept, kept)]
         means = of_ones / total if self._intercept and total > 0.0 else np.zeros(n)
         products -= np.outer(means, of_ones)

@@ -37,6 +37,7 @@ CURVED = CurvedSums.asked(
     unit=np.full(6, 16.0),
     bound=2.0**20,
     top=2.0**20,
+    every=1,
 )
 
 
