@@ -33,6 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.how_good.results import machine
+from benchmarks.peers.table import SLOWER, Row
 
 README = Path(__file__).parents[1] / "README.md"
 MARKS = "<!-- table: first page -->", "<!-- end -->"
@@ -48,6 +49,31 @@ class Tool(NamedTuple):
     name: str
     package: str
     run: Callable[[Path], Any]  # from files in a folder to probabilities, or labels where a tool has none
+
+
+class Medians(NamedTuple):
+    loss: float
+    cpu: float
+
+
+class Goal(NamedTuple):
+    """The share of a peer's CPU seconds that a tool may take, at most, at a log loss of at most `loss`."""
+
+    task: str
+    name: str
+    peer: str
+    loss: float
+    floor: float
+    goal: float
+
+    def verdict(self, found: dict[tuple[str, str], Medians]) -> Row | None:
+        """A row as of `benchmarks.peers`; None where one of both was not measured."""
+        ours, theirs = (found.get((self.task, name)) for name in (self.name, self.peer))
+        if ours is None or theirs is None:
+            return None
+        figure = ours.cpu / theirs.cpu if ours.loss <= self.loss else np.inf
+        what = f"{self.task}, {self.name}, log loss {ours.loss:.4f} (at most {self.loss:g}), CPU seconds"
+        return Row(what, f"{self.peer} ({theirs.loss:.4f})", self.floor, self.goal, figure, SLOWER)
 
 
 # ---- flights ---------------------------------------------------------------------------------------------------------
@@ -284,6 +310,7 @@ TOOLS = [
     Tool("counts", "scikit-learn LogisticRegression", "sklearn", logistic_of_counts),
     Tool("counts", "LightGBM", "lightgbm", lightgbm_of_counts),
 ]
+GOALS = [Goal("flights", TOOLS[0].name, "LightGBM", 0.466, 1.5, 1.0)]
 
 
 # ---- measuring -------------------------------------------------------------------------------------------------------
@@ -338,7 +365,7 @@ def row(tool: Tool, runs: list[Any]) -> str:
 
 
 def table(tasks: list[str], folder: Path) -> str:
-    load, lines = os.getloadavg()[0], [HEAD, "| --- " * 6 + "|"]
+    load, lines, found = os.getloadavg()[0], [HEAD, "| --- " * 6 + "|"], dict[tuple[str, str], Medians]()
     for task in tasks:
         write, title = TASKS[task]
         (folder / task).mkdir()
@@ -346,8 +373,13 @@ def table(tasks: list[str], folder: Path) -> str:
         lines.append(f"| *{title}* | | | | | |")
         for tool in TOOLS:
             if tool.task == task and importlib.util.find_spec(tool.package):
-                lines.append(row(tool, measured(tool, folder / task)))
+                runs = measured(tool, folder / task)
+                lines.append(row(tool, runs))
                 print(lines[-1], flush=True)
+                if None not in runs:
+                    found[task, tool.name] = Medians(*np.median(runs, axis=0)[[1, 4]])
+    for verdict in filter(None, [goal.verdict(found) for goal in GOALS]):
+        print(verdict)
     day = f"Measured on {date.today()} on {machine()}; load {load:.1f} when it began. Medians of up to {RUNS} runs."
     return "\n".join([*lines, "", day])
 

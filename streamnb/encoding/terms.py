@@ -181,6 +181,10 @@ class TermColumns(LearnedStep):
 
     def of_codes(self, codes: np.ndarray) -> sp.csr_array:
         """The same of rows given as the codes of their features, (n_rows, n_features)."""
+        return indicators(np.ascontiguousarray(self.places_of(codes, -1).T), self.n_columns)
+
+    def places_of(self, codes: np.ndarray, absent: int) -> np.ndarray:
+        """The column of each grid that a row has, (n_grids, n_rows) int32; `absent` where it has none."""
         codes = np.ascontiguousarray(codes.T)
         lacking = codes < 0 if codes.min(initial=0) < 0 else None
         places = np.empty((len(self.sides), codes.shape[1]), np.int32)
@@ -189,8 +193,8 @@ class TermColumns(LearnedStep):
             if j >= 0:
                 places[grid] += second[codes[j]]
             if lacking is not None:
-                places[grid][lacking[i] if j < 0 else lacking[i] | lacking[j]] = -1
-        return indicators(np.ascontiguousarray(places.T), self.n_columns)
+                places[grid][lacking[i] if j < 0 else lacking[i] | lacking[j]] = absent
+        return places
 
     @cached_property
     def _places(self) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -3,55 +3,48 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from streamnb.core import memory
-from streamnb.encoding.learning import StepsOfFolds
 from streamnb.encoding.terms import TermColumns
-from streamnb.evaluation.scorers import Scorer
-from streamnb.passes.contract import RunOptions
-from streamnb.passes.run import run_reads
-from streamnb.rows.boundary import as_chunk
-from streamnb.rows.opening import opened
-from streamnb.rows.preparing import RowOptions
-from streamnb.rows.splits import Folding
-from streamnb.selection.fold_models import (
-    FoldModel,
-    ModelGroups,
-    bytes_of_data,
-    check_models,
-    judged_models,
-    models_by_point,
-)
-from streamnb.selection.folded_scan import ScannedRows, scan_to_train
+from streamnb.evaluation.scorers import Scorer, check_scorer
+from streamnb.kernels.lanes import LANES
+from streamnb.models.additive import of_terms
+from streamnb.problem.schemes import Scheme, as_scheme
+from streamnb.selection.fold_judge import FoldJudge
+from streamnb.selection.fold_models import results_of
 from streamnb.selection.pair_ranking import CELLS, best_pairs, pair_gains
+from streamnb.selection.term_descent import LaneModel, TermDescent, TermRows, TermWeights, bytes_of_models
 from streamnb.selection.term_layers import AdditiveTerms, FeaturePair
 from streamnb.stats.row_sample import SampledRows
-from streamnb.training.fitting import LayeredMethod
-from streamnb.training.learner import Learner
-from streamnb.training.objectives import softmax_of
-from streamnb.training.reading import scores_of
+from streamnb.training.learner import check_seen
+from streamnb.training.objectives import Logistic, Softmax
 
 ALL = -1  # in place of the number of a fold: all rows
-FEW_READS = 20  # of models that are judged
-MEMORY_FACTOR = 2.0  # measured: of an open model and sums of folds, with judged weights, layers and threads
-MODELS_BYTES = 40 << 20  # of models that train at a time; of the sample, which is in memory, more reads cost nothing
+MODELS_BYTES = 128 << 20  # of models that train at a time; of the sample, which is in memory, more reads cost nothing
 
 
 class JudgedPoint(NamedTuple):
-    """A point, its scores on the folds, those by each scorer, by name, and the models that they are of."""
+    """A point, its scores on the folds, those by each scorer, by name, and the weights without each fold."""
 
     point: dict[str, Any]
     scores: np.ndarray
     each: dict[str, np.ndarray]
-    models: list[FoldModel]
+    weights: dict[int, np.ndarray]
 
     @property
     def mean(self) -> float:
         return float(np.nanmean(self.scores))
+
+
+class Start(NamedTuple):
+    """The best model so far without a fold: its columns, point and weights."""
+
+    columns: TermColumns
+    point: dict[str, Any]
+    weights: TermWeights
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +53,8 @@ class AdditiveChooser:
 
     Attributes
     ----------
-    learner : Learner
+    name : str
+        That of the estimator, for messages.
     terms : AdditiveTerms
         Without pairs.
     rows : SampledRows
@@ -68,21 +62,35 @@ class AdditiveChooser:
     classes : (K,)
     n_folds : int
     scorer : Scorer
-    options : RunOptions
+    memory_limit : int or None
     """
 
-    learner: Learner
+    name: str
     terms: AdditiveTerms
     rows: SampledRows
     classes: np.ndarray
     n_folds: int
     scorer: Scorer
-    options: RunOptions
+    memory_limit: int | None
 
     @cached_property
-    def starts(self) -> dict[int | None, np.ndarray]:
-        """The weights of the best model so far without each fold, from which others start."""
+    def starts(self) -> dict[int, Start]:
+        """The best model so far without each fold, from which others start."""
         return {}
+
+    @cached_property
+    def own(self) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers of the classes that the sampled rows have, and for each row the place of its class among them."""
+        return np.unique(np.asarray(self.rows.labels.indices, np.int64), return_inverse=True)
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.own[0])
+
+    @property
+    def width(self) -> int:
+        """Rows of weights of a model."""
+        return 1 if self.n_classes == 2 else self.n_classes
 
     @cached_property
     def without_pairs(self) -> "FoldStage":
@@ -90,35 +98,38 @@ class AdditiveChooser:
         return FoldStage(self, {fold: [] for fold in range(ALL, self.n_folds)})
 
     @cached_property
-    def _last_terms(self) -> dict[tuple[FeaturePair, ...], AdditiveTerms]:
-        return {}
+    def judge(self) -> FoldJudge:
+        """Evaluates one model of a fold at a time."""
+        return FoldJudge(self.classes[self.own[0]], self.scorer.needs, self.n_folds)
 
-    def with_pairs(self, pairs: Sequence[FeaturePair]) -> AdditiveTerms:
-        """The terms of all features and of these pairs; the last ones are kept, as making their layers takes long."""
-        if tuple(pairs) not in self._last_terms:
-            self._last_terms.clear()
-            self._last_terms[tuple(pairs)] = replace(self.terms, pairs=tuple(pairs))
-        return self._last_terms[tuple(pairs)]
+    @cached_property
+    def scheme(self) -> Scheme:
+        return as_scheme("joint", self.classes[self.own[0]])
+
+    def check(self) -> None:
+        """Raise where the rows outside a fold are of one class, or where scores are not defined for these classes."""
+        check_scorer(self.scorer, self.judge.evaluation(self.scheme, 1).of_point(0))
+        classes, codes = self.classes[self.own[0]], self.own[1]
+        for fold in range(self.n_folds):
+            seen = classes[np.bincount(codes, self.rows.weight * (self.rows.fold != fold), len(classes)) > 0.0]
+            check_seen(seen.tolist(), self.name, fold)
 
     def n_weights(self, pairs: Sequence[FeaturePair]) -> int:
         """The number of weights that these pairs add to a model."""
-        n_columns = self.with_pairs(pairs).layers.parts.shape[1] - self.terms.layers.parts.shape[1]
-        return n_columns * (1 if len(self.classes) == 2 else len(self.classes))
+        n_steps = replace(self.terms, pairs=tuple(pairs)).layers.parts.shape[1]
+        return (n_steps - self.terms.layers.parts.shape[1]) * self.width
 
-    def bytes_needed(self, terms: AdditiveTerms) -> float:
-        """Bytes of an open model of these terms, and of all that is held beside it."""
-        (n_columns, n_weights), n_classes = terms.layers.parts.shape, len(self.classes)
-        n_rows = 1 if n_classes == 2 else n_classes
-        groups = ModelGroups.of(self.learner.method, 1, n_columns, n_rows, self.options, n_weights)
-        sums = 16 * (self.n_folds + 1) * n_columns * n_classes
-        return MEMORY_FACTOR * (groups.model_bytes + sums + bytes_of_data(n_columns, n_rows, self.n_folds))
+    def bytes_needed(self, terms: AdditiveTerms, n_models: int = 1) -> int:
+        """Bytes of so many models of these terms that train together, and of the rows by their columns."""
+        n_rows, n_terms = len(self.rows.weight), len(terms.columns().features)
+        of_models = bytes_of_models(n_models, self.width, n_rows, *terms.layers.parts.shape)
+        return of_models + 8 * n_rows * n_terms
 
-    def check_memory(self, pairs: Sequence[FeaturePair]) -> None:
-        """Raise before training where models with these pairs need more memory than allowed; say how many pairs fit."""
-        n_pairs, limit = len(pairs), self.options.memory_limit
-        needed = self.bytes_needed(self.with_pairs(pairs))
+    def check_memory(self, terms: AdditiveTerms, n_pairs: int) -> None:
+        """Raise before training where models of these terms need more memory than allowed; say how many pairs fit."""
+        limit = self.memory_limit
+        needed, alone, may = self.bytes_needed(terms), self.bytes_needed(self.terms), memory.allowed(limit)
         what, cure = "an additive model of these features", "give a larger memory_limit, or fewer features"
-        alone, may = self.bytes_needed(self.terms), memory.allowed(limit)
         if n_pairs and needed > may:
             fit = min(int(n_pairs * max(may - alone, 0) / (needed - alone)), n_pairs // 2)
             what = f"{n_pairs:,} pairs of features"
@@ -132,20 +143,16 @@ class AdditiveChooser:
 
         Features `left_out` do not take part; of the others those whose curves matter most, if there are many.
         """
-        weights, alone = self.without_pairs.weights(best), self.without_pairs.terms(ALL)
-        scores = np.zeros((len(self.rows.weight), weights[0].shape[1]))
-        chunk = as_chunk(alone.matrix)[0]
-        for fold, of_fold in weights.items():
-            rows = np.flatnonzero(self.rows.fold == fold)
-            scores[rows] = scores_of(chunk.picked(rows), of_fold)
-        objective = softmax_of(alone.scanned.stats)
-        targets = objective.sampled_targets(self.rows.labels, scores.shape[1])
-        curvature = objective.hessian_diagonal(objective.hessian(scores, targets))
-        slopes, _ = objective.losses(scores, targets)
+        rows = self.without_pairs.rows
+        scores = rows.held_out(best.weights)
+        if self.width == 1:
+            slopes, _ = Logistic().losses(scores, rows.own[:, None].astype(np.uint8))
+            curvature = Logistic().hessian(scores, rows.own)
+        else:
+            slopes, _ = Softmax().losses(scores, rows.own)
+            curvature = Softmax().hessian_diagonal(Softmax().hessian(scores, rows.own))
         weight, coded = self.rows.weight[:, None], self.terms.coded
-        kept = self._worth_pairing(alone, weights, left_out, most_features)
-        del alone, chunk
-        self.without_pairs.last.clear()
+        kept = self._worth_pairing(rows, best.weights, left_out, most_features)
         codes = self.rows.X[:, kept]
         steps = np.full(codes.shape, -1, np.int32)
         for of_feature, codes_of_feature, j in zip(steps.T, codes.T, kept.tolist(), strict=True):
@@ -156,10 +163,10 @@ class AdditiveChooser:
         return {fold: [(int(kept[i]), int(kept[j])) for i, j in best_pairs(gains[fold], most)] for fold in folds}
 
     def _worth_pairing(
-        self, alone: "ScannedTerms", weights: Mapping[int, np.ndarray], left_out: Sequence[int], most: int
+        self, rows: TermRows, weights: Mapping[int, np.ndarray], left_out: Sequence[int], most: int
     ) -> np.ndarray:
         """The features whose pairs are ranked, ascending: those with the largest scores."""
-        columns, counts = alone.columns, np.bincount(alone.matrix.indices, minlength=alone.matrix.shape[1])
+        columns, counts = rows.columns, np.bincount(rows.places.reshape(-1), minlength=rows.columns.n_columns + 1)[:-1]
         size = sum(np.abs(of_fold[:-1]).mean(axis=1) * counts for of_fold in weights.values())
         of_features = np.zeros(self.terms.coded.n_features)
         np.add.at(of_features, np.repeat(columns.features[:, 0], columns.widths), size)
@@ -168,42 +175,10 @@ class AdditiveChooser:
 
 
 @dataclass(frozen=True, eq=False)
-class ScannedTerms:
-    """The sampled rows as columns of terms, scanned for models of these.
-
-    Attributes
-    ----------
-    columns : TermColumns
-    matrix : (n_rows, n_columns) CSR array
-    scanned : ScannedRows
-    """
-
-    columns: TermColumns
-    matrix: Any
-    scanned: ScannedRows
-
-    @classmethod
-    def of(cls, chooser: AdditiveChooser, pairs: Sequence[FeaturePair]) -> "ScannedTerms":
-        """The terms of all features and of these pairs."""
-        rows, terms = chooser.rows, chooser.with_pairs(pairs)
-        columns = terms.columns()
-        matrix = columns.of_codes(rows.X)
-        y = chooser.classes[rows.labels.indices]
-        given = opened(matrix, y, rows.weight, ("folds", rows.fold))
-
-        def factors(point: dict[str, Any]) -> np.ndarray:
-            return terms.factors(point["pair_factor"])
-
-        method = LayeredMethod(softmax_of, len(columns.features), terms.layers.parts, factors)
-        learner = replace(chooser.learner, method=method.comparing(chooser.starts), max_passes=FEW_READS)
-        folding, steps = Folding(chooser.n_folds, by="given"), StepsOfFolds()
-        scanned = run_reads(scan_to_train(learner, RowOptions(), steps, given, folding, chooser.options))
-        return cls(columns, matrix, scanned)
-
-
-@dataclass(frozen=True, eq=False)
 class FoldStage:
-    """Models without each fold, with pairs that may differ by fold: folds with the same pairs are judged together.
+    """Models without each fold, with pairs that may differ by fold.
+
+    All of them have columns for the pairs of any fold; where a pair is not one of its fold, its weights are 0.
 
     Attributes
     ----------
@@ -214,46 +189,77 @@ class FoldStage:
     chooser: AdditiveChooser
     pairs: Mapping[int, list[FeaturePair]]
 
-    def terms(self, fold: int) -> ScannedTerms:
-        """The terms of the models without a fold."""
-        if self.last.get("pairs") != self.pairs[fold]:
-            self.last.clear()
-            self.last.update(pairs=self.pairs[fold], terms=ScannedTerms.of(self.chooser, self.pairs[fold]))
-        return self.last["terms"]
+    @cached_property
+    def terms(self) -> AdditiveTerms:
+        """All features, and the pairs of any fold."""
+        pairs = dict.fromkeys(pair for fold in range(self.chooser.n_folds) for pair in self.pairs[fold])
+        return replace(self.chooser.terms, pairs=tuple(pairs))
 
     @cached_property
-    def last(self) -> dict[str, Any]:
-        """The last pairs and their terms, which are made again where they were freed."""
-        return {}
+    def rows(self) -> TermRows:
+        """The sampled rows by the columns of these terms."""
+        chooser, columns = self.chooser, self.terms.columns()
+        given = chooser.rows
+        places = columns.places_of(given.X, columns.n_columns)
+        parents, leaves = self.terms.layers.tree
+        return TermRows(columns, parents, leaves, places, chooser.own[1], chooser.n_classes, given.weight, given.fold)
 
     def judged(self, points: Sequence[dict[str, Any]]) -> list[JudgedPoint]:
         """Each point, with its score on each fold."""
-        models: list[list[FoldModel]] = [[] for _ in points]
-        at_a_time = min(MODELS_BYTES, int(memory.allowed(self.chooser.options.memory_limit) / MEMORY_FACTOR))
-        for pairs, alike in groupby(range(self.chooser.n_folds), self.pairs.__getitem__):
-            folds = list(alike)
-            self.chooser.check_memory(pairs)
-            terms = self.terms(folds[0])
-            scanned = replace(terms.scanned, grid=points)
-            check_models(scanned)
-            found, _ = run_reads(judged_models(scanned, self.chooser.scorer, folds, most_bytes=at_a_time))
-            for own, of_folds in zip(models, models_by_point(found, len(points)), strict=True):
-                own.extend(of_folds)
-        del terms, scanned
-        self.last.clear()
-        judged, scorers = [], self.chooser.scorer.each
-        for point, of_folds in zip(points, models, strict=True):
-            last = [model.scores[model.after(len(model.reached))] for model in of_folds]
-            each = {scorer.name: np.array([scores[k][0] for scores in last]) for k, scorer in enumerate(scorers)}
-            judged.append(JudgedPoint(point, each[scorers[0].name], each, of_folds))
-        best = max(judged, key=lambda point: point.mean)
-        self.chooser.starts.update({model.fold: model.outcome for model in best.models})
+        chooser, folds = self.chooser, range(self.chooser.n_folds)
+        chooser.check_memory(self.terms, max(map(len, self.pairs.values())))
+        every = [(point, fold) for point in points for fold in folds]
+        at_once, most = max(LANES // chooser.width, 1), min(MODELS_BYTES, memory.allowed(chooser.memory_limit))
+        while at_once < len(every) and chooser.bytes_needed(self.terms, at_once + 1) <= most:
+            at_once += 1
+        found, results = list[TermWeights](), list[tuple[Any, ...]]()
+        for first in range(0, len(every), at_once):
+            some = every[first : first + at_once]
+            models = [self._model(point, fold) for point, fold in some]
+            descent = TermDescent(self.rows, models)
+            found += descent.trained()
+            scores = descent.scores
+            for (_, fold), lane in zip(some, range(0, scores.shape[1], chooser.width), strict=False):
+                results.append(self._judged(scores[:, lane : lane + chooser.width], fold))
+        judged = []
+        for place, point in enumerate(points):
+            of_point = slice(place * len(folds), (place + 1) * len(folds))
+            scores = np.array([[value for value, _, _ in by_scorer] for by_scorer in results[of_point]])
+            each = dict(zip([scorer.name for scorer in chooser.scorer.each], scores.T, strict=True))
+            weights = dict(zip(folds, [one.weights for one in found[of_point]], strict=True))
+            judged.append(JudgedPoint(point, scores[:, 0], each, weights))
+        best = max(range(len(points)), key=lambda place: judged[place].mean)
+        of_best = found[best * len(folds) : (best + 1) * len(folds)]
+        starts = [Start(self.rows.columns, points[best], one) for one in of_best]
+        chooser.starts.update(zip(folds, starts, strict=True))
         return judged
 
-    def weights(self, judged: JudgedPoint) -> dict[int, np.ndarray]:
-        """The weights (n_columns + 1, R) of the models without each fold."""
-        found = {}
-        for model in judged.models:
-            parts = self.chooser.with_pairs(self.pairs[model.fold]).layers.parts
-            found[model.fold] = np.concatenate([parts @ model.outcome[:-1], model.outcome[-1:]])
-        return found
+    def _model(self, point: dict[str, Any], fold: int) -> LaneModel:
+        """The model of a point without a fold; it starts from the best so far."""
+        terms, l2 = self.terms, point["l2"]
+        has = np.append(np.ones(terms.coded.n_features, bool), [pair in self.pairs[fold] for pair in terms.pairs])
+        of_rows = self.chooser.rows
+        if self.chooser.width > 1 and len(np.unique(self.chooser.own[1][of_rows.fold != fold])) == 2:
+            l2 = 2.0 * l2  # weights w / 2 and -w / 2 have half the penalty of the one row w of a model of two classes
+        variance = terms.factors(point["pair_factor"]) ** 2 / l2
+        variance *= has[np.repeat(terms.layers.terms, terms.layers.widths)]
+        known, start = self.chooser.starts.get(fold), None
+        if known is not None:
+            own, alone = self.rows.columns, self.rows.columns.features[:, 1] < 0
+            parts = known.weights.weights, known.weights.pulls
+            weights, pulls = (of_terms(known.columns, part[:-1], own) for part in parts)
+            stronger = np.where(alone, 1.0, point["pair_factor"] / known.point["pair_factor"])
+            of_column = np.repeat(stronger * has, own.widths)[:, None]
+            weights *= np.repeat(has, own.widths)[:, None]
+            pulls *= of_column * (point["l2"] / known.point["l2"])
+            intercepts = known.weights.weights[-1:]
+            start = TermWeights(np.concatenate([weights, intercepts]), np.concatenate([pulls, 0.0 * pulls[:1]]))
+        return LaneModel(fold, variance, start)
+
+    def _judged(self, scores: np.ndarray, fold: int) -> tuple[tuple[float, Any, Any], ...]:
+        """What each scorer finds of the scores of a model on the rows of its fold."""
+        chooser, rows = self.chooser, self.rows
+        own = np.flatnonzero(rows.fold == fold)
+        evaluation, scheme = chooser.judge.evaluation(chooser.scheme, 1), chooser.scheme
+        evaluation.add(scheme, scores[own][:, :, None], rows.own[own], rows.weight[own])
+        return results_of(chooser.scorer, evaluation, 1)[0]

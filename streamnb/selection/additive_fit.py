@@ -192,13 +192,15 @@ def _chosen(
     """Choose on sampled rows, and free the models that were judged."""
     features = CodedFeatures(coded.firsts, counts_of(stats), coded.ordered, coded.missing)
     alone = AdditiveTerms(features, tuple(request.resolutions))
-    in_memory = RunOptions(False, options.n_threads, options.memory_limit)
-    chooser = AdditiveChooser(learner, alone, rows, stats.classes, len(stats.folds), request.scorer, in_memory)
+    chooser = AdditiveChooser(
+        learner.name, alone, rows, stats.classes, len(stats.folds), request.scorer, options.memory_limit
+    )
+    chooser.check()
     best, stage, judged = choose(chooser, request, coded.features)
     terms = replace(alone, pairs=tuple(stage.pairs[ALL]))
     deviations = _deviations(terms.columns(), best, stage)
     for point in judged:
-        point.models.clear()
+        point.weights.clear()
     return AdditiveChoice(terms, best, judged, deviations)
 
 
@@ -346,11 +348,9 @@ def _of_all_rows(
 
 def _deviations(columns: TermColumns, best: JudgedPoint, stage: FoldStage) -> np.ndarray:
     """Standard deviations of scores (n_columns, R) over the models without each fold; NaN for too few of them."""
-    of_models = []
-    for fold, weights in stage.weights(best).items():
-        own = stage.terms(fold).columns
-        counts = counts_of(stage.terms(fold).scanned.stats)
-        pure = of_terms(own, purified(own, weights[:-1], weights[-1], counts)[0], columns)
+    of_models, own = [], stage.rows.columns
+    for fold, weights in best.weights.items():
+        pure = of_terms(own, purified(own, weights[:-1], weights[-1], stage.rows.counts)[0], columns)
         lacks = [j >= 0 and (i, j) not in stage.pairs[fold] for i, j in columns.features.tolist()]
         pure[np.repeat(lacks, columns.widths)] = np.nan
         of_models.append(_centred(pure, np.full(pure.shape[1], True)))

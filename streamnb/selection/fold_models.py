@@ -53,6 +53,19 @@ LEAST_POINTS = 3
 CLEAR = 2.0  # standard errors; the best of many numbers of reads is often one above
 
 
+def results_of(scorer: Scorer, evaluation: Any, n_models: int) -> list[tuple[tuple[float, Any, Any], ...]]:
+    """For each model (value, (K,) or None, error or None) by each scorer."""
+    points, found = points_of(evaluation, n_models), []
+    for one in scorer.each:
+        values, per_class, errors = scored(replace(one, others=()), evaluation, points)
+        if per_class is None:
+            per_class = [None] * n_models
+        if errors is None:
+            errors = [None] * n_models
+        found.append(zip(np.round(values, DIGITS).tolist(), per_class, errors, strict=True))
+    return list(zip(*found, strict=True))
+
+
 @dataclass(frozen=True, eq=False)
 class HeldOut:
     """Weights of a model in training, judged on the rows inside a fold.
@@ -91,15 +104,7 @@ class HeldOut:
 
     def results(self, evaluation: Any, n_models: int) -> list[tuple[tuple[float, Any, Any], ...]]:
         """For each model (value, (K,) or None, error or None) by each scorer."""
-        points, found = points_of(evaluation, n_models), []
-        for one in self.scorer.each:
-            values, per_class, errors = scored(replace(one, others=()), evaluation, points)
-            if per_class is None:
-                per_class = [None] * n_models
-            if errors is None:
-                errors = [None] * n_models
-            found.append(zip(np.round(values, DIGITS).tolist(), per_class, errors, strict=True))
-        return list(zip(*found, strict=True))
+        return results_of(self.scorer, evaluation, n_models)
 
     def about(self) -> dict[str, str]:
         """As of a task, with weights compared by a digest."""
@@ -242,10 +247,6 @@ class ModelGroups:
         n_bytes = self.n_models * self.model_bytes
         return {"n_models": self.n_models, "model_bytes": n_bytes, "n_groups": self.n_groups, "most_reads": most_reads}
 
-    def within(self, n_bytes: int) -> "ModelGroups":
-        """As many at a time as these bytes hold, and at least one."""
-        return replace(self, at_once=max(min(self.at_once, n_bytes // self.model_bytes), 1))
-
     def check(self, options: RunOptions) -> None:
         """Raise where not even one model, or those that train together, fit into memory."""
         cure = "give a larger memory_limit, or fewer features (snb.FeatureSelector)"
@@ -291,21 +292,16 @@ def judged_models(
     folds: Sequence[int] | None = None,
     most_reads: int | None = None,
     time_is_up: Callable[[], bool] | None = None,
-    most_bytes: int | None = None,
 ) -> Reading[tuple[list[FoldModel], Report]]:
     """Models of all points, without each of `folds` or of all folds, judged after every read; and the report.
 
     Takes at most `most_reads` reads in all, whatever the number of groups, or stops once `time_is_up`. A checkpoint
-    is a folder with one file per read. Of rows in memory, which are read again at no cost, the models that train
-    at a time take `most_bytes`, or one of them does.
+    is a folder with one file per read.
     """
     stats, learner, grid = scanned.stats, scanned.learner, scanned.grid
     folds = range(len(stats.folds)) if folds is None else folds
     groups, max_passes = groups_of(scanned, len(folds)), learner.max_passes
-    if most_bytes is None:
-        groups.announce(max_passes)
-    else:
-        groups = groups.within(most_bytes)
+    groups.announce(max_passes)
     if most_reads is not None:
         max_passes = min(max_passes, most_reads // groups.n_groups - learner.method.scoring_reads)
         if max_passes < 2:

@@ -69,7 +69,8 @@ class TermLayers:
     widths : (n_layers,) ints
         The number of steps of each layer, or of cells of two features.
     parts : (n_columns, n_steps) CSR array
-        1 where a column of the finest resolution is part of a step, of as many as its term has layers.
+        1 where a column of the finest resolution is part of a step, of as many as its term has layers. Steps are parts
+        of those of the coarser layers of their term.
     """
 
     terms: np.ndarray
@@ -82,7 +83,8 @@ class TermLayers:
         terms, widths, rows, places, first = [], [], [], [], 0
         for term, (features, sides) in enumerate(zip(columns.features.tolist(), columns.sides, strict=True)):
             of_column = np.arange(columns.starts[term], columns.starts[term + 1])
-            for resolution in resolutions[term]:
+            layers, parts_of_it = list[tuple[int, np.ndarray]](), of_column - of_column[0]
+            for resolution in reversed(resolutions[term]):
                 coarse = [coded.steps(j, resolution) for j in features if j >= 0]
                 cells = _steps_of_steps(sides[0], coarse[0])
                 width = int(coarse[0].max()) + 1
@@ -90,6 +92,10 @@ class TermLayers:
                     n_second = int(coarse[1].max()) + 1
                     cells = (cells[:, None] * n_second + _steps_of_steps(sides[1], coarse[1])).reshape(-1)
                     width *= n_second
+                _, firsts, inverse = np.unique(parts_of_it, return_index=True, return_inverse=True)
+                parts_of_it = cells[firsts][inverse]
+                layers.append((width, parts_of_it))
+            for width, cells in reversed(layers):
                 terms.append(term)
                 widths.append(width)
                 rows.append(of_column)
@@ -103,6 +109,15 @@ class TermLayers:
     def finer(self) -> np.ndarray:
         """How many times as many steps each layer has as the coarsest of its term, (n_layers,)."""
         return self.widths / self.widths[np.searchsorted(self.terms, self.terms)]
+
+    @cached_property
+    def tree(self) -> tuple[np.ndarray, np.ndarray]:
+        """The step that each step is part of, -1 for the coarsest, and the finest step of each column."""
+        indptr, steps = self.parts.indptr, self.parts.sorted_indices().indices
+        parents = np.full(self.parts.shape[1], -1, np.int32)
+        parents[steps[1:]] = steps[:-1]
+        parents[steps[indptr[:-1]]] = -1
+        return parents, steps[indptr[1:] - 1]
 
     def degrees_of_freedom(self, curvature: np.ndarray, l2: float) -> np.ndarray:
         """About how many free numbers each term has: the sum of h / (h + l2) over its steps.

@@ -161,7 +161,6 @@ class LayeredFeatures(CentredFeatures):
 
     def __init__(self, layered: LayeredSums, factors: np.ndarray):
         self._parts, self._of_rows = layered.parts, layered.of_rows
-        self._n_layered = len(factors)
         super().__init__(layered.sums, factors[layered.sums.features])
 
     def gathered(self, of_rows: np.ndarray) -> np.ndarray:
@@ -177,20 +176,6 @@ class LayeredFeatures(CentredFeatures):
 
     def of_model(self, point: np.ndarray) -> np.ndarray:
         return self.for_rows(point)
-
-    def outcome(self, point: np.ndarray) -> np.ndarray:
-        """Weights of all features, neither scaled nor centred, 0 for those that no row has."""
-        found = np.zeros((self._n_layered + 1, point.shape[1]))
-        found[np.append(self.sums.features, -1)] = super().for_rows(point)
-        return found
-
-    def from_outcome(self, found: np.ndarray) -> np.ndarray:
-        """The point of an outcome for the first of these features, with weights of 0 for the others."""
-        known = np.flatnonzero(self.sums.features < len(found) - 1)
-        point = np.zeros((len(self.factors), found.shape[1]))
-        point[known], point[-1] = found[self.sums.features[known]], found[-1]
-        point /= self.factors
-        return self._about_means(point)
 
     def gradient(self, of_rows: np.ndarray) -> np.ndarray:
         gradient = np.zeros((len(self.kept), of_rows.shape[1]))

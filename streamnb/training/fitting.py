@@ -27,7 +27,6 @@ CONSTANT = 1e-28  # share of the mean square; a smaller variance is rounding
 LARGEST_NORM = 1e4  # of weights without a penalty, for features scaled to variance 1
 MANY = 10_000  # rows, of which each read takes time
 ROUGH_GAIN = 1e-5  # what a step should gain for each row of a model that is only compared with others
-ROUGH_GAIN_OF_LAYERS = 1e-4  # the same for additive models, whose steps take longer
 LEAST_GAIN = 3e-5  # what a step should gain for each of them; less with the square of a tolerance below USUAL
 USUAL = 1e-4
 SLACK = 1.001  # factor on an objective that allows for rounding
@@ -43,7 +42,6 @@ class DescentMethod(Method):
     """
 
     n_arrays = 2 * PAIRS + 15
-    _rough_gain = ROUGH_GAIN
     _starts: Mapping[int | None, np.ndarray] | None = None
 
     def __init__(self, objective_of: Callable[[ClassStats], Objective]):
@@ -87,7 +85,7 @@ class DescentMethod(Method):
             return DescentTrainer(data, penalties, tol, max_passes, at)
         start = self._starts.get(data.outside)
         start = None if start is None else at.from_outcome(start)
-        return DescentTrainer(data, penalties, tol, max_passes, at, start, self._rough_gain)
+        return DescentTrainer(data, penalties, tol, max_passes, at, start, ROUGH_GAIN)
 
 
 class LayeredMethod(DescentMethod):
@@ -109,7 +107,6 @@ class LayeredMethod(DescentMethod):
 
     narrows = False  # features that no row has are part of others
     indicators = True
-    _rough_gain = ROUGH_GAIN_OF_LAYERS
 
     def __init__(
         self,

@@ -127,13 +127,9 @@ class Learner:
         weighted = self.weighted(stats)
         row_checks.check_total_weight(weighted.total_weight)
         seen = weighted.classes[weighted.weight > 0].tolist()
-        if len(seen) < 2 and not weighted.multilabel:
-            where = f" outside fold {outside}"
-            cure = "take fewer folds, another seed, or folds= that mix the classes"
-            if outside is None:
-                where = "" if len(seen) == len(weighted.classes) else ", apart from classes of weight 0"
-                cure = f"{self.name} needs at least 2 classes"
-            raise ValueError(f"y holds one class only ({seen}){where}; {cure}")
+        if not weighted.multilabel:
+            left_out = ", apart from classes of weight 0" if len(seen) < len(weighted.classes) else ""
+            check_seen(seen, self.name, outside, left_out)
         objective = self.method.objective(weighted)
         self.check_memory(stats, 1, options)
         scale = inverse_frequency(weighted) if self.idf and not self.idf_first else None
@@ -229,6 +225,15 @@ class Learner:
             raise ValueError(f"class_weight={self.class_weight!r} is for one label a row; give sample_weight")
         checked = arguments.check_class_weight(self.class_weight, stats.classes)
         return arguments.class_factors(checked, stats.classes, stats.weight)
+
+
+def check_seen(classes: list[Any], name: str, outside: int | None, apart: str = "") -> None:
+    """Raise where the rows to train on, which may be those outside a fold, are of one class."""
+    if len(classes) < 2:
+        where, cure = apart, f"{name} needs at least 2 classes"
+        if outside is not None:
+            where, cure = f" outside fold {outside}", "take fewer folds, another seed, or folds= that mix the classes"
+        raise ValueError(f"y holds one class only ({classes}){where}; {cure}")
 
 
 def train_alone(

@@ -1,0 +1,161 @@
+"""Additive terms of rows that are kept as the number of one column for each term, for many models side by side.
+
+A table has a row of numbers for each column, and one of zeros for terms that a row lacks. Its lanes are models, or
+classes of models, so many that they fill vectors. Each lane has the same bits whatever lanes are beside it.
+"""
+
+import numpy as np
+
+from streamnb.kernels.compiler import kernel
+from streamnb.kernels.elementary import exp_less_one, logarithm
+from streamnb.kernels.lanes import LANES, add_lanes
+
+LOWEST = -690.0  # exponents below, whose powers are about 0
+
+
+@kernel
+def score_terms(places, table, out):
+    # out[i, r] += sum over terms t of table[places[t, i], r]; tables of this module have a row for each LANES numbers
+    n_vectors = out.shape[1] // LANES
+    for b in range(n_vectors):
+        for t in range(len(places)):
+            for i in range(places.shape[1]):
+                add_lanes(out, i, b * LANES, 1.0, table, places[t, i] * n_vectors + b)
+
+
+@kernel
+def add_terms(places, values, total):
+    # total[places[t, i], r] += values[i, r]: term by term, whose columns stay in the cache
+    n_vectors = total.shape[1] // LANES
+    for b in range(n_vectors):
+        for t in range(len(places)):
+            for i in range(places.shape[1]):
+                add_lanes(total, places[t, i], b * LANES, 1.0, values, i * n_vectors + b)
+
+
+@kernel
+def logistic_lanes(scores, step, length, own, weight, fold, without, slopes, logs, losses):
+    # slopes of the logistic losses at scores + length * step, and their sums by lane, over the rows of other folds than
+    # `without`; logs is as large as slopes
+    n_lanes = scores.shape[1]
+    for i in range(len(scores)):
+        for r in range(n_lanes):
+            slopes[i, r] = scores[i, r] + length[r] * step[i, r]
+    flat, log = slopes.reshape(-1), logs.reshape(-1)
+    for p in range(len(flat)):
+        z = flat[p]
+        less = exp_less_one(max(-abs(z), LOWEST))  # e^-abs(z) - 1
+        log[p] = logarithm(2.0 + less) + max(z, 0.0)
+        small = np.divide(1.0 + less, 2.0 + less)
+        flat[p] = small if z < 0.0 else 1.0 - small
+    for i in range(len(scores)):
+        y = float(own[i])
+        for r in range(n_lanes):
+            w = 0.0 if fold[i] == without[r] else weight[i]
+            losses[r] += w * (logs[i, r] - y * (scores[i, r] + length[r] * step[i, r]))
+            slopes[i, r] = w * (slopes[i, r] - y)
+
+
+@kernel
+def softmax_lanes(scores, step, length, own, weight, fold, without, slopes, n_classes, losses):
+    # the same of softmax, whose models have a lane for each class; losses are in the first of them
+    for i in range(len(scores)):
+        for r in range(scores.shape[1]):
+            slopes[i, r] = scores[i, r] + length[r] * step[i, r]
+        for first in range(0, scores.shape[1] - n_classes + 1, n_classes):
+            top = slopes[i, first]
+            for r in range(first, first + n_classes):
+                top = max(top, slopes[i, r])
+            for r in range(first, first + n_classes):
+                slopes[i, r] = max(slopes[i, r] - top, LOWEST)
+    flat = slopes.reshape(-1)
+    for p in range(len(flat)):
+        flat[p] = 1.0 + exp_less_one(flat[p])
+    for i in range(len(scores)):
+        for first in range(0, scores.shape[1] - n_classes + 1, n_classes):
+            total = 0.0
+            for r in range(first, first + n_classes):
+                total += slopes[i, r]
+            w = 0.0 if fold[i] == without[first] else weight[i]
+            per_total = np.divide(1.0, total)
+            losses[first] -= w * logarithm(slopes[i, first + own[i]] * per_total)
+            for r in range(first, first + n_classes):
+                slopes[i, r] = w * (slopes[i, r] * per_total)
+            slopes[i, first + own[i]] -= w
+        for r in range(scores.shape[1] - scores.shape[1] % n_classes, scores.shape[1]):  # lanes of no model
+            slopes[i, r] = 0.0
+
+
+@kernel
+def curvatures(slopes, weight, fold, without, out):
+    # second derivatives of the losses in each score, w p (1 - p), from their slopes
+    for i in range(len(slopes)):
+        per_weight = np.divide(1.0, weight[i])
+        for r in range(slopes.shape[1]):
+            p = abs(slopes[i, r])
+            out[i, r] = 0.0 if fold[i] == without[r] else p * (1.0 - p * per_weight)
+
+
+@kernel
+def curve_logistic(slopes, step, weight, fold, without, out):
+    # out[r] += second derivative of the losses along a step of the scores
+    for i in range(len(slopes)):
+        per_weight = np.divide(1.0, weight[i])
+        for r in range(slopes.shape[1]):
+            p = abs(slopes[i, r])
+            second = 0.0 if fold[i] == without[r] else p * (1.0 - p * per_weight)
+            out[r] += second * (step[i, r] * step[i, r])
+
+
+@kernel
+def curve_softmax(slopes, step, own, weight, fold, without, n_classes, out):
+    # the same of softmax, in the first lane of each model
+    for i in range(len(slopes)):
+        w = weight[i]
+        for first in range(0, slopes.shape[1] - n_classes + 1, n_classes):
+            if fold[i] != without[first]:
+                mean, square = w * step[i, first + own[i]], w * step[i, first + own[i]] * step[i, first + own[i]]
+                for r in range(first, first + n_classes):
+                    mean += slopes[i, r] * step[i, r]
+                    square += slopes[i, r] * step[i, r] * step[i, r]
+                out[first] += square - np.divide(mean, w) * mean
+
+
+@kernel
+def divide_by_prior(parents, leaves, variance, curvature, shrink):
+    # shrink[k] = 1 / (1 + variance of a node about its parent * precision of the nodes below), for `solve_tree`
+    shrink[:] = 0.0
+    for c in range(len(leaves)):
+        for r in range(shrink.shape[1]):
+            shrink[leaves[c], r] = curvature[c, r]
+    for k in range(len(parents) - 1, -1, -1):
+        for r in range(shrink.shape[1]):
+            precision = shrink[k, r]
+            shrink[k, r] = 1.0 / (1.0 + variance[k, r] * precision)
+            if parents[k] >= 0:
+                shrink[parents[k], r] += precision * shrink[k, r]
+
+
+@kernel
+def solve_tree(parents, leaves, variance, shrink, right, nodes):
+    # nodes[leaves] = (curvature + prior precision)^-1 right, where nodes vary about their parents, which come first
+    nodes[:] = 0.0
+    for c in range(len(leaves)):
+        for r in range(right.shape[1]):
+            nodes[leaves[c], r] = right[c, r]
+    for k in range(len(parents) - 1, -1, -1):
+        if parents[k] >= 0:
+            for r in range(right.shape[1]):
+                nodes[parents[k], r] += nodes[k, r] * shrink[k, r]
+    for k in range(len(parents)):
+        for r in range(right.shape[1]):
+            above = nodes[parents[k], r] if parents[k] >= 0 else 0.0
+            nodes[k, r] = (above + variance[k, r] * nodes[k, r]) * shrink[k, r]
+
+
+@kernel
+def add_dots(a, b, out):
+    # out[r] += sum_j a[j, r] * b[j, r]
+    for j in range(len(a)):
+        for r in range(a.shape[1]):
+            out[r] += a[j, r] * b[j, r]

@@ -1,0 +1,256 @@
+"""Trains additive models of sampled rows side by side: all folds, classes and penalties in each read of the rows.
+
+The prior of a term is a tree: a step differs from the coarser one that it is part of by a normal deviation, whose
+variance is the square of a factor over l2. A row has one column of each term, so second derivatives within a term are
+diagonal, and its weights given the others follow from two passes over the tree. That is how the gradient is
+preconditioned; descent goes along conjugate gradients, by Newton's step in the scores along them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from streamnb.encoding.terms import TermColumns
+from streamnb.kernels import terms as kernels
+from streamnb.kernels.descent import add_intercepts
+from streamnb.kernels.lanes import LANES
+
+MOST_READS = 30
+LEAST_GAIN = 3e-5  # what a step should gain for each row
+SHORTER = 8  # attempts with shorter steps
+ROUNDING = 1e-12  # share of the objective by which it may rise
+TINY = 1e-300
+N_ARRAYS, N_TREES, N_SCORES = 14, 3, 5  # as large as the weights of all lanes, as their steps, and as their scores
+
+
+@dataclass(frozen=True, eq=False)
+class TermWeights:
+    """Weights (n_columns + 1, R) of a model, intercepts last, and what the prior pulls them by, its gradient."""
+
+    weights: np.ndarray
+    pulls: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class LaneModel:
+    """A model to train: the fold that is left out, the variance of each step about its parent, and where to start."""
+
+    fold: int
+    variance: np.ndarray
+    start: TermWeights | None
+
+
+@dataclass(frozen=True, eq=False)
+class TermRows:
+    """Sampled rows by the columns of their terms.
+
+    Attributes
+    ----------
+    columns : TermColumns
+    parents, leaves
+        As `TermLayers.tree`.
+    places : (n_terms, n_rows) int32
+        The column of each term; the number of columns where a row has none.
+    own : (n_rows,)
+        The number of its class, of `n_classes`.
+    weight, fold : (n_rows,)
+    """
+
+    columns: TermColumns
+    parents: np.ndarray
+    leaves: np.ndarray
+    places: np.ndarray
+    own: np.ndarray
+    n_classes: int
+    weight: np.ndarray
+    fold: np.ndarray
+
+    @property
+    def width(self) -> int:
+        """The lanes of a model, R."""
+        return 1 if self.n_classes == 2 else self.n_classes
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """The weight of the rows of each column, (n_columns,)."""
+        found = sum(np.bincount(of_term, self.weight, len(self.leaves) + 1) for of_term in self.places)
+        return np.asarray(found)[:-1]
+
+    def scores(self, weights: np.ndarray, some: Any = slice(None)) -> np.ndarray:
+        """The scores of all rows, or of some, under weights (n_columns + 1, L), L a multiple of LANES."""
+        places, table = np.ascontiguousarray(self.places[:, some]), weights.copy()
+        table[-1] = 0.0
+        out = np.broadcast_to(weights[-1], (places.shape[1], weights.shape[1])).copy()
+        kernels.score_terms(places, table.reshape(-1, LANES), out)
+        return out
+
+    def held_out(self, weights: Mapping[int, np.ndarray]) -> np.ndarray:
+        """The scores of each row by the weights (n_columns + 1, R) without its fold, (n_rows, R)."""
+        found = np.zeros((len(self.own), self.width))
+        for fold, of_fold in weights.items():
+            rows = np.flatnonzero(self.fold == fold)
+            found[rows] = self.scores(lanes_of([of_fold]), rows)[:, : self.width]
+        return found
+
+    def outside(self, folds: np.ndarray) -> np.ndarray:
+        """The weight of the rows of each class outside each of `folds`, (n_folds, n_classes)."""
+        of_class = [np.bincount(self.own, self.weight * (self.fold != fold), self.n_classes) for fold in folds]
+        return np.array(of_class)
+
+    def without_terms(self, share: np.ndarray) -> TermWeights:
+        """The weights of a model of the shares of classes alone."""
+        zero = np.zeros((len(self.leaves) + 1, self.width))
+        weights = zero.copy()
+        with np.errstate(divide="ignore"):
+            weights[-1] = np.log(share[1] / share[0]) if self.width == 1 else np.log(share)
+        return TermWeights(weights, zero)
+
+
+def lanes_of(values: Sequence[np.ndarray]) -> np.ndarray:
+    """Arrays (n, R) of some models side by side, (n, L), with zeros in lanes of no model."""
+    found = np.concatenate(values, axis=1)
+    return np.pad(found, ((0, 0), (0, -found.shape[1] % LANES)))
+
+
+def bytes_of_models(n_models: int, width: int, n_rows: int, n_columns: int, n_steps: int) -> int:
+    """Memory for models of so many rows, columns and steps that are trained together, with R = `width`."""
+    of_lane = N_ARRAYS * n_columns + N_TREES * n_steps + N_SCORES * n_rows
+    return 8 * of_lane * (-(-n_models * width // LANES) * LANES)
+
+
+class TermDescent:
+    """Trains models of the same rows and terms together; each has the same bits whatever others are beside it.
+
+    Attributes
+    ----------
+    weights, pulls : (n_columns + 1, L)
+        Those of all models so far, as of `TermWeights`, side by side.
+    scores : (n_rows, L)
+        Of all rows.
+    """
+
+    def __init__(self, rows: TermRows, models: Sequence[LaneModel]):
+        self._rows, width, n_models = rows, rows.width, len(models)
+        n_lanes = -(-n_models * width // LANES) * LANES
+        self._of_lane = np.minimum(np.arange(n_lanes) // width, n_models - 1)  # further lanes repeat the last model
+        self._first = np.arange(n_models) * width
+        folds = np.array([model.fold for model in models], np.int64)
+        self._without, of_class = folds[self._of_lane], rows.outside(folds)
+        self._n_rows = of_class.sum(axis=1)
+        self._variance = np.stack([model.variance for model in models], axis=1)[:, self._of_lane]
+        self._nodes, self._shrink = np.empty_like(self._variance), np.empty_like(self._variance)
+        shares = of_class / self._n_rows[:, None]
+        starts = [
+            rows.without_terms(share) if m.start is None else m.start for m, share in zip(models, shares, strict=True)
+        ]
+        self.weights, self.pulls = (lanes_of([getattr(one, name) for one in starts]) for name in ("weights", "pulls"))
+        self.scores = rows.scores(self.weights)
+        self._slopes, self._work = np.empty_like(self.scores), np.empty_like(self.scores)
+
+    def trained(self) -> list[TermWeights]:
+        """Train until another step gains little, and return the weights of each model."""
+        rows, others = self._rows, (self._rows.weight, self._rows.fold, self._without)
+        objective = self._losses(np.zeros_like(self.scores), np.zeros(len(self._first)))
+        objective += 0.5 * self._dots(self.weights, self.pulls)
+        kernels.curvatures(self._slopes, *others, self._work)
+        curvature = self._sums(self._work)
+        kernels.divide_by_prior(rows.parents, rows.leaves, self._variance, curvature[:-1], self._shrink)
+        done, along, pull = objective < 0.0, np.zeros_like(self.weights), np.zeros_like(self.weights)
+        last, last_square = along, np.full(len(self._first), -np.inf)
+        for _ in range(MOST_READS):
+            gradient = self._sums(self._slopes)
+            gradient += self.pulls
+            steepest, pull_there = self._preconditioned(gradient, curvature)
+            square = self._dots(gradient, steepest, intercepts=True)
+            kept = (square - self._dots(gradient, last, intercepts=True)) / last_square  # Polak and Ribiere 1969
+            kept = self._of_lanes(np.where(last_square < 0.0, np.maximum(kept, 0.0), 0.0))
+            along, pull = along * kept, pull * kept
+            along += steepest
+            pull += pull_there
+            last, last_square = steepest, np.minimum(square, -TINY)
+            gain = self._stepped(along, pull, self._dots(gradient, along, intercepts=True), objective, done)
+            objective = objective - gain
+            done |= gain <= LEAST_GAIN * self._n_rows
+            if done.all():
+                break
+        self.pulls[:-1][self._variance[rows.leaves] == 0.0] = 0.0  # of terms that a model lacks
+        first = self._first.tolist()
+        each = [slice(lane, lane + rows.width) for lane in first]
+        return [TermWeights(self.weights[:, lanes].copy(), self.pulls[:, lanes].copy()) for lanes in each]
+
+    def _stepped(
+        self, along: np.ndarray, pull: np.ndarray, slope: np.ndarray, objective: np.ndarray, done: np.ndarray
+    ) -> np.ndarray:
+        """Go along a direction by Newton's step in its length, or less where losses rise; returns what that gains."""
+        rows, others = self._rows, (self._rows.weight, self._rows.fold, self._without)
+        step, curved = rows.scores(along), np.zeros(len(self._without))
+        if rows.n_classes == 2:
+            kernels.curve_logistic(self._slopes, step, *others, curved)
+        else:
+            kernels.curve_softmax(self._slopes, step, rows.own, *others, rows.n_classes, curved)
+        of_prior, cross = self._dots(along, pull), self._dots(self.weights, pull)
+        curve, half = curved[self._first] + of_prior, 0.5 * self._dots(self.weights, self.pulls)
+        moves = ~done & (curve > 0.0)
+        length = np.where(moves, -slope, 0.0) / np.where(moves, curve, 1.0)
+        for _ in range(SHORTER):
+            reached = self._losses(step, length) + half + length * (cross + 0.5 * length * of_prior)
+            worse = moves & ~(reached <= objective + ROUNDING * np.abs(objective))
+            if not worse.any():
+                break
+            length = np.where(worse, 0.25 * length, length)
+        by = self._of_lanes(length)
+        for values, change in ((self.weights, along), (self.pulls, pull), (self.scores, step)):
+            values += by * change
+        return np.where(moves, objective - reached, 0.0)
+
+    def _losses(self, step: np.ndarray, length: np.ndarray) -> np.ndarray:
+        """The losses of each model at scores a step of this length further; keeps their slopes."""
+        rows, losses = self._rows, np.zeros(len(self._without))
+        given = self.scores, step, self._of_lanes(length), rows.own, rows.weight, rows.fold, self._without, self._slopes
+        if rows.n_classes == 2:
+            kernels.logistic_lanes(*given, self._work, losses)
+        else:
+            kernels.softmax_lanes(*given, rows.n_classes, losses)
+        return losses[self._first]
+
+    def _sums(self, values: np.ndarray) -> np.ndarray:
+        """The sums of values of rows (n_rows, L) over the rows of each column, and last over all rows."""
+        total = np.zeros((len(self._rows.leaves) + 1, values.shape[1]))
+        kernels.add_terms(self._rows.places, values.reshape(-1, LANES), total)
+        total[-1] = 0.0  # of terms that rows lack
+        add_intercepts(values, 0.0, total[-1])
+        return total
+
+    def _preconditioned(self, gradient: np.ndarray, curvature: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The step of weights where each term and the intercept are solved alone, and how it changes the pull.
+
+        Terms are about their means, so that they are independent of the intercept.
+        """
+        rows, slope, whole = self._rows, gradient[-1], curvature[-1]
+        per_row = np.divide(1.0, whole, out=np.zeros_like(whole), where=whole > 0.0)
+        means = curvature[:-1] * per_row
+        right = means * slope
+        right -= gradient[:-1]
+        kernels.solve_tree(rows.parents, rows.leaves, self._variance, self._shrink, right, self._nodes)
+        step, pull, at_means = np.empty_like(gradient), np.zeros_like(gradient), np.zeros_like(slope)
+        step[:-1] = self._nodes[rows.leaves]
+        kernels.add_dots(means, step[:-1], at_means)
+        step[-1] = -slope * per_row - at_means
+        np.multiply(curvature[:-1], step[:-1], out=means)
+        np.subtract(right, means, out=pull[:-1])
+        return step, pull
+
+    def _dots(self, a: np.ndarray, b: np.ndarray, intercepts: bool = False) -> np.ndarray:
+        """The inner product of each model, (n_models,)."""
+        found, last = np.zeros(a.shape[1]), len(a) if intercepts else len(a) - 1
+        kernels.add_dots(a[:last], b[:last], found)
+        return found[: len(self._first) * self._rows.width].reshape(len(self._first), -1).sum(axis=1)
+
+    def _of_lanes(self, of_models: np.ndarray) -> np.ndarray:
+        """Values of models for each of their lanes, and 0 for lanes of no model."""
+        found = of_models[self._of_lane]
+        found[len(of_models) * self._rows.width :] = 0.0
+        return found
