@@ -85,6 +85,7 @@ PARTS = {  # each yields rows of the table
     "small_tables": small_tables.small_table_rows,
     "selecting": selecting.selecting_rows,
     "descriptions": descriptions.description_rows,
+    "topics": descriptions.topic_rows,
     "others": others.other_rows,
     "memory": processes.memory_rows,
     "cold": processes.cold_rows,

@@ -7,7 +7,7 @@ regularises.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from hashlib import sha256
 from typing import Any
 
@@ -32,6 +32,7 @@ from streamnb.selection.out_of_fold import (
 )
 from streamnb.selection.score_table import GridScores, check_defined, points_of, scored
 from streamnb.stats.row_sample import SampleTask, sample_size
+from streamnb.training.data import TrainingData
 from streamnb.training.fitting import DescentMethod
 from streamnb.training.learner import FittedModel
 from streamnb.training.method import Method, Trained, Trainer
@@ -45,6 +46,7 @@ from streamnb.training.reading import (
     n_used,
     prepared_alike,
 )
+from streamnb.training.row_path import RowPath, RowsInMemory
 
 DIGITS = 12  # of scores; further digits may depend on the order in which weights were added up
 PATIENCE = 5  # a model stops after at least this many reads without a better score on its fold
@@ -150,6 +152,8 @@ class FoldModel:
                 passes = reads.send(totals)  # type: ignore[arg-type]  # None starts a generator
             except StopIteration as end:
                 passes, self.ended, self.trained = [], True, end.value
+                self.used += [used for used, _ in trainer.results]
+                self.scores += [result for _, result in trainer.results]
             for objective in trainer.objectives[len(self.reached) :]:
                 self.reached.append(trainer.reached)
                 self.objectives.append(objective)
@@ -271,8 +275,19 @@ def groups_of(scanned: ScannedRows, n_folds: int) -> ModelGroups:
     stats, method, options = scanned.stats, scanned.learner.method, scanned.options
     n_features, n_rows, n_points = scanned.shared.n_features, method.n_rows(stats), len(scanned.grid)
     beside = scanned.nbytes + bytes_of_data(n_features, n_rows, len(stats.folds))
+    if judged_in_memory(scanned):
+        n_models = n_points * n_folds
+        return ModelGroups(n_models, 8 * n_features * n_rows, n_models)
     n_used, together = len(features_used(stats)), n_points if method.shares else 1
     return ModelGroups.of(method, n_points * n_folds, n_features, n_rows, options, n_used, beside, together)
+
+
+def judged_in_memory(scanned: ScannedRows) -> bool:
+    """Whether models without each fold are judged from rows in memory, which are fewer than columns."""
+    stats, folding = scanned.stats, scanned.stats.folding
+    if scanned.rests or folding is None or folding.n_splits > folding.n_folds:
+        return False
+    return scanned.learner.judged_in_memory(stats, scanned.shared, scanned.grid, scanned.options, scanned.scan_report)
 
 
 def check_models(scanned: ScannedRows) -> None:
@@ -314,6 +329,9 @@ def judged_models(
     check_sheet(groups.n_models, models, stats, scorer, scanned.options.memory_limit, groups.at_once)
     check_scorer(scorer, judge.evaluation(scheme, 1).of_point(0))
     data, found, report = lru_cache(maxsize=1)(scanned.data), list[FoldModel](), Report()  # fold by fold
+    if judged_in_memory(scanned):
+        given, report = yield from RowsInMemory.read(stats, scanned.shared, scanned.options.of_pass("folds-rows"))
+        data = cache(partial(_data_of_path, scanned=scanned, given=given))
     every = [FoldModel(fold, point) for fold in folds for point in range(len(grid))]
     for number, first in enumerate(range(0, len(every), groups.at_once), 1):
         group, fits = every[first : first + groups.at_once], []
@@ -403,6 +421,12 @@ def _mean_score(models: Iterable[FoldModel]) -> float:
     return float(defined.mean()) if len(defined) else -np.inf
 
 
+def _data_of_path(fold: int, scanned: ScannedRows, given: RowsInMemory) -> TrainingData:
+    """The data of the models without a fold, which are trained one after the other."""
+    data = scanned.data(fold)
+    return replace(data, path=RowPath(given, data))
+
+
 def fit_chosen(
     scanned: ScannedRows,
     models: Sequence[FoldModel],
@@ -423,7 +447,8 @@ def fit_chosen(
         ends = [_outcomes(some) for some in by_point if len(some) == len(scanned.stats.folds)]
     learner = replace(learner, method=learner.method.warm_started(ends))
     at_the_end = n_reads >= max(len(model.reached) for model in judged)
-    if further and at_the_end and learner.method.final_max_passes(_outcomes(judged)) is None:
+    in_memory = judged_in_memory(scanned)  # to the end, in one read of the rows
+    if ((further and at_the_end) or in_memory) and learner.method.final_max_passes(_outcomes(judged)) is None:
         n_reads, learner = learner.max_passes, replace(learner, sampled=True)
     return (yield from fit_at_point(replace(scanned, learner=learner), point, n_reads, judged if own else ()))
 

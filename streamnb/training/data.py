@@ -38,6 +38,8 @@ class TrainingData:
         Indices of the features among those of the model; None for all of them.
     outside : int, optional
         The fold whose rows are left out; None for the data of all rows.
+    path : RowPath, optional
+        The rows themselves, for models that are only judged.
     """
 
     task: ReadTask
@@ -49,6 +51,7 @@ class TrainingData:
     scale_of_all: np.ndarray | None = None
     features: np.ndarray | None = None
     outside: int | None = None
+    path: Any = None
 
     def of_features(self, features: np.ndarray) -> Self:
         """The same for prepared rows that have only these features."""

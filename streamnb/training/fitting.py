@@ -17,6 +17,7 @@ from streamnb.training.descent import PAIRS, Descent, Memory, Penalties, Visit
 from streamnb.training.method import Method, Reads, Trained, Trainer
 from streamnb.training.objectives import Objective, Softmax
 from streamnb.training.reading import ReadSums, power_above
+from streamnb.training.row_path import RowPathTrainer
 from streamnb.training.sampled_curvature import SampledCurvature, Sampling, TrainingSample
 
 STEP_LENGTHS = 2.0 ** np.arange(-6.0, 4.0)  # of the first step, all compared in one read
@@ -62,7 +63,7 @@ class DescentMethod(Method):
 
     def samples(self, data: TrainingData, point: dict[str, Any]) -> bool:
         """Where the penalty is smooth, and less curved than the loss: else the diagonal says it all."""
-        if data.task.weights.size > MOST_WEIGHTS:
+        if data.task.weights.size > MOST_WEIGHTS * (2 if self.sampling(data).ascent else 1):
             return False
         scale = 1.0 if data.scale is None else data.scale
         spread = (data.sums.spread * scale**2).max(initial=0.0)
@@ -74,7 +75,12 @@ class DescentMethod(Method):
         ascent = isinstance(data.task.objective, Softmax) and data.sums.filled < SPARSE
         return Sampling(share=1.0, ascent=True) if ascent else Sampling()
 
+    def judged_in_memory(self, stats: ClassStats, point: dict[str, Any]) -> bool:
+        return self._starts is None and isinstance(self.objective(stats), Softmax) and point["l1"] == 0.0 < point["l2"]
+
     def trainer(self, data: TrainingData, point: dict[str, Any], tol: float, max_passes: int) -> Trainer:
+        if data.path is not None:
+            return RowPathTrainer(data, point["l2"])
         return self._trainer(data, CentredFeatures(data.sums, data.scale), point, tol, max_passes)
 
     def _trainer(
@@ -117,6 +123,9 @@ class LayeredMethod(DescentMethod):
     ):
         super().__init__(objective_of)
         self._parts, self._factors, self._n_values = parts, factors, n_values
+
+    def judged_in_memory(self, stats: ClassStats, point: dict[str, Any]) -> bool:
+        return False  # each feature has a penalty of its own
 
     def n_trained(self, n_used: int) -> int:
         return int(self._parts.shape[1])

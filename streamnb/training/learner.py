@@ -1,5 +1,6 @@
 """Trains linear models on rows that were scanned, by reading the rows again."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -20,6 +21,7 @@ from streamnb.training.method import Judge, Method, Trained, Trainer
 from streamnb.training.objectives import MOMENTS, RowSums, Softmax, features_used, inverse_frequency, scale_by_deviation
 from streamnb.training.products import products_of
 from streamnb.training.reading import ReadTask
+from streamnb.training.row_path import RowsInMemory
 from streamnb.training.sampled_curvature import TrainingSample
 
 
@@ -180,6 +182,23 @@ class Learner:
             return None, Report()
         row_bytes = scan.bytes / max(scan.rows, 1)
         return (yield from TrainingSample.of(stats, rows, options.of_pass(name), row_bytes, self.method.sampling(data)))
+
+    def judged_in_memory(
+        self,
+        stats: ClassStats,
+        rows: TrainingRows,
+        grid: Sequence[dict[str, Any]],
+        options: RunOptions,
+        scan: Report,
+    ) -> bool:
+        """Whether models of all these points are judged from rows in memory, which are fewer than columns."""
+        if rows.read.sites is not None or isinstance(self.start, LinearModel):
+            return False
+        row_bytes = scan.bytes / max(scan.rows, 1)
+        sizes = stats.n_rows, len(features_used(stats)), len(stats.classes)
+        return RowsInMemory.suit(*sizes, row_bytes, options) and all(
+            self.method.judged_in_memory(stats, point) for point in grid
+        )
 
     def fit(
         self,

@@ -34,7 +34,8 @@ class Trained:
 
 
 Judge = Callable[[JudgedWeights, ReadTask], Any]
-Reads = Fit[Trained]  # each list of passes has a read, what is judged, both, or neither
+# each list of passes has a read, what is judged, both, or neither; a model that is only judged may return None
+Reads = Fit[Trained | None]
 
 
 class Trainer:
@@ -57,6 +58,8 @@ class Trainer:
         The index, among the judged weights, of the current weights of the model.
     attributes : dict
         Further attributes of a fitted estimator, by name.
+    results : list
+        Of weights that were judged without a read: the numbers of nonzero ones, as `n_used`, and the result.
     judge : callable, optional
         Given weights and `task`, returns what judges them on the rows of the fold.
     n_threads : int
@@ -75,6 +78,7 @@ class Trainer:
 
     def __init__(self, data: TrainingData):
         self.task, self.fold = data.task, data.outside
+        self.results: list[tuple[np.ndarray, Any]] = []
         self.history: dict[str, list[float]] = {name: [] for name in self.columns}
 
     @property
@@ -148,6 +152,10 @@ class Method:
     def trainer(self, data: TrainingData, point: dict[str, Any], tol: float, max_passes: int) -> Trainer:
         """The trainer of a point, which stops when the gradient is `tol` times that at the start."""
         raise NotImplementedError
+
+    def judged_in_memory(self, stats: ClassStats, point: dict[str, Any]) -> bool:
+        """Whether a model of this point is judged by steps in the duals of rows; see `training.row_path`."""
+        return False
 
     def samples(self, data: TrainingData, point: dict[str, Any]) -> bool:
         """Whether a sample of the rows saves reads."""

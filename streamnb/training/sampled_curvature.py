@@ -219,7 +219,7 @@ class SampledCurvature:
             ((rows.data * factors[rows.indices]).astype(np.float32), rows.indices, rows.indptr), rows.shape
         )
         codes = np.searchsorted(seen, self._targets)
-        weights = ascended(rows, codes, self._weight / self._penalties.l2, start[-1, seen])
+        weights = Ascent.of(rows, codes, start[-1, seen]).ascended(rows, self._weight / self._penalties.l2)
         of_classes = self._at.from_model(weights)
         of_classes[~self._known[self._places][:, seen]] = 0.0
         point = start.copy()
@@ -332,29 +332,58 @@ class SampledCurvature:
         yield
 
 
-def ascended(rows: sp.csr_array, codes: np.ndarray, weight: np.ndarray, intercepts: np.ndarray) -> np.ndarray:
-    """Weights (n_features + 1, K) of sparse rows after steps in the duals of all rows, until these gain little.
+@dataclass(eq=False)
+class Ascent:
+    """Steps in the duals of sparse rows, in float32 and in an order of their own each time.
 
-    `weight` are those of rows divided by l2. The steps are taken in float32 and in an order of their own each time.
     Intercepts are weights of a feature that is the same in all rows, whose penalty is on the distance from those given.
+
+    Attributes
+    ----------
+    codes : (n,)
+    start : (K,)
+        The intercepts given.
+    square : float
+        Of that feature.
+    duals : (n, K) float32
+        The probabilities of rows so far, from which others may go on under another penalty.
     """
-    n_rows, n_classes = len(codes), len(intercepts)
-    weights = np.zeros((rows.shape[1], -(-n_classes // LANES) * LANES), np.float32)
-    moved = np.zeros(weights.shape[1])
-    moved[:n_classes] = intercepts
-    duals, gain = np.zeros((n_rows, n_classes), np.float32), np.zeros(1)
-    duals[np.arange(n_rows), codes] = 1.0
-    square = CONSTANT_FEATURE * float(np.einsum("i,i->", rows.data, rows.data, dtype=np.float64)) / max(n_rows, 1)
-    scores, (new, push) = np.zeros(weights.shape[1], np.float32), np.zeros((2, n_classes))
-    for turn in range(MOST_TURNS):
-        order, before = order_of(n_rows, turn), gain[0]
-        ascend_rows(
-            *(rows.data, rows.indices, rows.indptr, order, weight, square, weights, moved, duals, scores),
-            *(new, push, gain),
-        )
-        if gain[0] - before <= LEAST_OF_TURN * weight.sum():
-            break
-    return np.vstack([weights[:, :n_classes], moved[:n_classes]])
+
+    codes: np.ndarray
+    start: np.ndarray
+    square: float
+    duals: np.ndarray
+
+    @classmethod
+    def of(cls, rows: sp.csr_array, codes: np.ndarray, start: np.ndarray) -> Self:
+        """At weights of 0."""
+        square = CONSTANT_FEATURE * float(np.einsum("i,i->", rows.data, rows.data, dtype=np.float64))
+        duals = np.zeros((len(codes), len(start)), np.float32)
+        duals[np.arange(len(codes)), codes] = 1.0
+        return cls(codes, start, square / max(len(codes), 1), duals)
+
+    def ascended(self, rows: sp.csr_array, weight: np.ndarray) -> np.ndarray:
+        """Weights (n_features + 1, K) once steps gain little; `weight` are those of rows divided by l2."""
+        n_rows, n_classes = self.duals.shape
+        weights = np.zeros((rows.shape[1], -(-n_classes // LANES) * LANES), np.float32)
+        moved = np.zeros(weights.shape[1])
+        moved[:n_classes] = self.start
+        pulls = -self.duals
+        pulls[np.arange(n_rows), self.codes] += 1.0
+        if pulls.any():
+            pulls *= weight[:, None].astype(np.float32)
+            weights[:, :n_classes] = rows.T @ pulls
+            moved[:n_classes] += self.square * pulls.sum(axis=0, dtype=np.float64)
+        gain, scores, (new, push) = np.zeros(1), np.zeros(weights.shape[1], np.float32), np.zeros((2, n_classes))
+        for turn in range(MOST_TURNS):
+            order, before = order_of(n_rows, turn), gain[0]
+            ascend_rows(
+                *(rows.data, rows.indices, rows.indptr, order, weight, self.square, weights, moved, self.duals),
+                *(scores, new, push, gain),
+            )
+            if gain[0] - before <= LEAST_OF_TURN * weight.sum():
+                break
+        return np.vstack([weights[:, :n_classes], moved[:n_classes]])
 
 
 def order_of(n_rows: int, turn: int) -> np.ndarray:

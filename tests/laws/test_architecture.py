@@ -68,11 +68,11 @@ DOORS = {  # who may import a library: rooms and modules, function bodies includ
 ABOVE = 4  # classes of ours in the order in which attributes of a public one are looked up, itself among them
 NAMED_ALIKE = {"_Positive": {"dispersion"}, "_Sum": {"parts"}}  # names that users, and files, have for both
 MOST = {  # `make house` prints what there is
-    "expression nodes": 307_562,
-    "statements": 47_009,
+    "expression nodes": 308_400,
+    "statements": 47_130,
     "nodes per statement": 6.55,  # fewer files have fewer imports, which are statements without nodes
-    "classes": 702,
-    "files": 340,
+    "classes": 706,
+    "files": 341,
     "files with one importer": 76,
     "conditional expressions per 1,000 statements": 56.7,
     "starred arguments per 1,000 statements": 23.4,
