@@ -236,6 +236,26 @@ OF_DISPLAYS = {  # which picture stands on the page of a display
     "TellingFeaturesDisplay": "SoftmaxRegression",
     "TreeDisplay": "TreeNB",
 }
+GENERALIZED = {"Poisson": "", "Gamma": "", "Tweedie": "power=1.5, "}
+CODE |= {
+    f"{family}Regressor": f"""
+import pandas as pd
+{PATIENTS}
+model = snb.{family}Regressor({power}alpha=0.0, standardize=True).fit(X, y)
+weights = pd.Series(model.coef_, list(X.columns))  # of the logarithm of the mean
+axes = weights.plot.barh(xlabel="weight")"""
+    for family, power in GENERALIZED.items()
+}
+CODE |= {
+    f"{family}RegressorCV": f"""
+import pandas as pd
+{PATIENTS}
+model = snb.{family}RegressorCV({power}n_alphas=8).fit(X, y)
+deviances = pd.Series(model.deviance_path_.mean(axis=1), model.alphas_)
+axes = deviances.plot(marker="o", logx=True, xlabel="alpha", ylabel="mean deviance of held-out rows")
+axes.axvline(model.alpha_, linestyle=":")  # the penalty that was chosen"""
+    for family, power in GENERALIZED.items()
+}
 CODE |= {display: CODE[of] for display, of in OF_DISPLAYS.items()}
 
 
