@@ -24,6 +24,8 @@ from streamnb.training.sampled_curvature import MOST_BYTES, VALUE_BYTES, Ascent
 
 LEAST_WEIGHTS = 1 << 20  # of a model, whose tables then take longer than the rows
 AT_ONCE = 5  # models in training: one of each fold
+LEAST_OF_TURN = 2e-5  # of a turn over all rows, for each row: scores of weak penalties change long after the loss
+MOST_TURNS = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +90,7 @@ class RowPath:
         if self._ascent is None:
             codes = np.searchsorted(seen, rows.labels.indices).clip(0, len(seen) - 1)  # others have a weight of 0
             self._ascent = Ascent.of(scaled, codes, task.objective.intercepts(sums.share)[seen])
-        weights = self._ascent.ascended(scaled, weight / l2)
+        weights = self._ascent.ascended(scaled, weight / l2, LEAST_OF_TURN, MOST_TURNS)
         self.n_done += 1
         scores = np.full((np.count_nonzero(own), len(sums.share)), -np.inf)
         scores[:, seen] = scaled[np.flatnonzero(own)] @ weights[:-1] + weights[-1]

@@ -362,8 +362,13 @@ class Ascent:
         duals[np.arange(len(codes)), codes] = 1.0
         return cls(codes, start, square / max(len(codes), 1), duals)
 
-    def ascended(self, rows: sp.csr_array, weight: np.ndarray) -> np.ndarray:
-        """Weights (n_features + 1, K) once steps gain little; `weight` are those of rows divided by l2."""
+    def ascended(
+        self, rows: sp.csr_array, weight: np.ndarray, least: float = LEAST_OF_TURN, most_turns: int = MOST_TURNS
+    ) -> np.ndarray:
+        """Weights (n_features + 1, K) once a turn gains at most `least` for each row.
+
+        `weight` are those of rows divided by l2.
+        """
         n_rows, n_classes = self.duals.shape
         weights = np.zeros((rows.shape[1], -(-n_classes // LANES) * LANES), np.float32)
         moved = np.zeros(weights.shape[1])
@@ -375,13 +380,13 @@ class Ascent:
             weights[:, :n_classes] = rows.T @ pulls
             moved[:n_classes] += self.square * pulls.sum(axis=0, dtype=np.float64)
         gain, scores, (new, push) = np.zeros(1), np.zeros(weights.shape[1], np.float32), np.zeros((2, n_classes))
-        for turn in range(MOST_TURNS):
+        for turn in range(most_turns):
             order, before = order_of(n_rows, turn), gain[0]
             ascend_rows(
                 *(rows.data, rows.indices, rows.indptr, order, weight, self.square, weights, moved, self.duals),
                 *(scores, new, push, gain),
             )
-            if gain[0] - before <= LEAST_OF_TURN * weight.sum():
+            if gain[0] - before <= least * weight.sum():
                 break
         return np.vstack([weights[:, :n_classes], moved[:n_classes]])
 
