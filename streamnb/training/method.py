@@ -34,8 +34,7 @@ class Trained:
 
 
 Judge = Callable[[JudgedWeights, ReadTask], Any]
-# each list of passes has a read, what is judged, both, or neither; a model that is only judged may return None
-Reads = Fit[Trained | None]
+Reads = Fit[Trained]  # each list of passes has a read, what is judged, both, or neither
 
 
 class Trainer:

@@ -14,12 +14,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import memory
+from streamnb.fits.fit import Fit
 from streamnb.passes.contract import Reading, ReadRequest, Report, RunOptions
 from streamnb.rows.preparing import RowOptions
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.row_sample import SampledRows, SampleTask
 from streamnb.training.data import TrainingData, TrainingRows
-from streamnb.training.method import Reads, Trainer
+from streamnb.training.method import Trainer
 from streamnb.training.sampled_curvature import MOST_BYTES, VALUE_BYTES, Ascent
 
 LEAST_WEIGHTS = 1 << 20  # of a model, whose tables then take longer than the rows
@@ -108,7 +109,7 @@ class RowPathTrainer(Trainer):
         self._place = self._path.n_asked
         self._path.n_asked += 1
 
-    def reads(self) -> Reads:
+    def reads(self) -> Fit[Any]:  # of no result, as the model is only judged
         assert self.judge is not None
         while self._path.n_done < self._place:
             yield []
