@@ -294,7 +294,7 @@ def inspect(model: str, n_features: int, class_: str | None, as_json: bool) -> N
 def export(model: str, out: str, dialect: str | None, table: str, keep: tuple[str, ...], force: bool) -> None:
     """Write a model for other programs: .onnx, .json, .py or .sql, or .snb without its statistics.
 
-    Examples: streamnb export m.snb m.onnx; streamnb export m.snb m.sql --dialect postgres --table flights --keep id
+    Example: streamnb export m.snb m.sql --dialect postgres --table flights --keep id
     """
     path, fitted = new_place(out, force, "OUT"), model_of(model)
     if not hasattr(fitted, "export"):

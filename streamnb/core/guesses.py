@@ -89,7 +89,6 @@ NAMES = {
     "plot_importance": "use snb.TellingFeaturesDisplay.from_estimator(model), or snb.AdditiveDisplay",
     "FixedThresholdClassifier": _THRESHOLD,
     "TunedThresholdClassifierCV": _THRESHOLD,
-    "GammaRegressor": _INTERVALS,
     "QuantileRegressor": _INTERVALS,
     "TransformedTargetRegressor": _INTERVALS,
     "save": _SAVE,

@@ -8,9 +8,10 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+if TYPE_CHECKING:  # commands that say how they are called start without it
+    import numpy as np
 
 PASSWORD = re.compile(r"://[^/?#@\s]*@")
 SIGNED = re.compile(r"\?[^\s'\"<>)]*\b(signature|sig|token|access_token)=[^\s'\"<>)]*", re.IGNORECASE)  # a query
@@ -48,7 +49,8 @@ class StreamnbWarning(UserWarning):
 
 def listed(labels: Any) -> str:
     """Labels or names as text for a message; at most the first 20."""
-    shown = np.asarray(labels[:20], object).tolist()
+    first = labels[:20]
+    shown = first.tolist() if hasattr(first, "tolist") else list(first)
     return f"{shown}" + (f" and {len(labels) - 20:,} more" if len(labels) > 20 else "")
 
 
