@@ -100,6 +100,12 @@ from streamnb.problem.together import Dirichlet as Dirichlet
 from streamnb.regression.chosen import ElasticNetCV as ElasticNetCV
 from streamnb.regression.chosen import ForwardRegression as ForwardRegression
 from streamnb.regression.errors import RegressionEvaluation as RegressionEvaluation
+from streamnb.regression.generalized import GammaRegressor as GammaRegressor
+from streamnb.regression.generalized import GammaRegressorCV as GammaRegressorCV
+from streamnb.regression.generalized import PoissonRegressor as PoissonRegressor
+from streamnb.regression.generalized import PoissonRegressorCV as PoissonRegressorCV
+from streamnb.regression.generalized import TweedieRegressor as TweedieRegressor
+from streamnb.regression.generalized import TweedieRegressorCV as TweedieRegressorCV
 from streamnb.regression.penalised import ElasticNet as ElasticNet
 from streamnb.regression.penalised import Lasso as Lasso
 from streamnb.regression.penalised import Ridge as Ridge

@@ -2,7 +2,6 @@
 
 import runpy
 import sqlite3
-import warnings
 
 import duckdb
 import numpy as np
@@ -10,6 +9,7 @@ import pandas as pd
 import pytest
 
 import streamnb as snb
+from tests.support import exported
 from tests.support.postgres import POSTGRES, answer_of_postgres
 from tests.support.refusals import refused
 
@@ -115,45 +115,43 @@ def test_plain_python_answers_as_the_model(name, tmp_path):
         plain["predict"]({name: value for name, value in records[0].items() if name != "open"})
 
 
-ARRAYS = {
-    "functions of columns": lambda: snb.LinearNB("gamma"),
-    "log1p and labels": lambda: snb.LinearNB("multinomial", transform="log1p"),
-    "bins": lambda: snb.LinearNB("bernoulli", transform=snb.Bins(n_bins=4)),
-    "additive": lambda: snb.AdditiveClassifier(interactions=2),
-    "Bernoulli": lambda: snb.BernoulliNB(binarize=0.5),
-    "trees": lambda: snb.TreeNB(binarize=0.5),
-}
-
-
-@pytest.mark.parametrize("name", ARRAYS)
+@pytest.mark.parametrize("name", exported.MODELS.keys() - {*exported.DIVIDED})
 def test_models_of_arrays_have_columns_by_name(name, tmp_path):
-    rng = np.random.default_rng(0)
-    X = rng.gamma(2.0, size=(200, 3)).round(2) + 0.01
-    y = np.where(X[:, 0] > X[:, 1] + rng.normal(size=200), 1, np.where(X[:, 2] > 2.0, 2, 0))
-    y = np.eye(3, dtype=int)[y] if "labels" in name else y
-    model, rows = ARRAYS[name]().fit(X, y), pd.DataFrame(X, columns=["x0", "x1", "x2"])
-    expected, labels = model.predict_proba(X), model.predict(X)
-    found = queried(model, "duckdb", rows, tmp_path)
-    np.testing.assert_allclose(found.iloc[:, -3:].to_numpy(float), expected, rtol=0, atol=1e-12)
+    model, X = exported.fitted(name)
+    rows = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
     model.export(tmp_path / "model.py")
-    plain = runpy.run_path(str(tmp_path / "model.py"))
-    records = rows.to_dict("records")
-    shares = [list(plain["predict_proba"](record).values()) for record in records]
-    np.testing.assert_allclose(shares, expected, rtol=0, atol=1e-12)
-    if "labels" in name:
-        assert found.iloc[:, :3].to_numpy().tolist() == labels.tolist()
-        assert [[k in plain["predict"](record) for k in range(3)] for record in records] == labels.tolist()
-        return
-    assert found["label"].tolist() == [plain["predict"](record) for record in records] == labels.tolist()
-    rows["x1"], X[:, 1] = np.nan, np.nan
+    plain, records = runpy.run_path(str(tmp_path / "model.py")), rows.to_dict("records")
+    found, labels = queried(model, "duckdb", rows, tmp_path), model.predict(X)
+    if hasattr(model, "predict_proba"):
+        expected = model.predict_proba(X)
+        shares = [list(plain["predict_proba"](record).values()) for record in records]
+        np.testing.assert_allclose(shares, expected, rtol=0, atol=1e-12)
+        in_columns = found.iloc[:, -expected.shape[1] :].to_numpy(float)
+        np.testing.assert_allclose(in_columns, expected, rtol=0, atol=1e-12)
+    if labels.ndim == 2:
+        assert found.iloc[:, : labels.shape[1]].to_numpy().tolist() == labels.tolist()
+        of_records = [plain["predict"](record) for record in records]
+        assert [[k in one for k in model.classes_.tolist()] for one in of_records] == labels.tolist()
+    else:
+        assert found["label"].tolist() == [plain["predict"](record) for record in records] == labels.tolist()
+
+
+@pytest.mark.parametrize("name", ["multinomial", "tree", "bins", "additive"])
+def test_missing_numbers_of_arrays(name, tmp_path):
+    model, X = exported.fitted(name)
+    X = X.astype(float)
+    X[:, 1] = np.nan
+    rows = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
     missing = queried(model, "duckdb", rows, tmp_path)
-    if name == "additive":
-        warnings.simplefilter("ignore")  # of what is missing
-        np.testing.assert_allclose(missing.iloc[:, -3:].to_numpy(float), model.predict_proba(X), rtol=0, atol=1e-12)
+    if name == "additive":  # takes them, with a warning
+        with pytest.warns(snb.StreamnbWarning, match="missing where none was at fit"):
+            expected = model.predict_proba(X)
+        np.testing.assert_allclose(missing.iloc[:, -3:].to_numpy(float), expected, rtol=0, atol=1e-12)
         return
-    assert missing.drop(columns="id", errors="ignore").isna().all(axis=None)
+    assert missing.isna().all(axis=None)
+    model.export(tmp_path / "model.py")
     with pytest.raises(ValueError, match="missing"):
-        plain["predict"]({**records[0], "x1": None})
+        runpy.run_path(str(tmp_path / "model.py"))["predict"]({**rows.iloc[0].to_dict(), "x1": None})
 
 
 def test_regressions_of_tables(tmp_path):

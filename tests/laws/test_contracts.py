@@ -20,6 +20,7 @@ import scipy.sparse as sp
 import streamnb as snb
 from streamnb.core import persistence
 from streamnb.core.memory import bytes_of
+from streamnb.estimators.one_record import OneRow
 from streamnb.passes.checkpoint import Checkpoint
 from streamnb.passes.contract import PassTask, Report, RunOptions
 from streamnb.passes.run import run
@@ -46,7 +47,7 @@ MERGED = {cls for cls in CLASSES if "__add__" in names(cls)} - TOTALS - subclass
     ("found", "table"),
     [
         (subclasses(PassTask), examples.TASKS),
-        (subclasses(Source), examples.SOURCES),
+        (subclasses(Source) - {OneRow}, examples.SOURCES),  # whose one row each thread puts there
         (subclasses(Family), FAMILIES),
         (subclasses(Penalty), PENALTIES),
         (MERGED, {cls: named for cls, named in MERGED_EXAMPLES.items() if cls not in TOTALS}),

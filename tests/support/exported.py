@@ -13,6 +13,7 @@ LABELS = np.array(["a", "b", "c"])[np.arange(N) % 3]
 X = RNG.poisson(1.5, (N, 5)).astype(np.float32) + 2 * (np.arange(5) == np.arange(N)[:, None] % 3).astype(np.float32)
 SETS = np.column_stack([LABELS == "a", LABELS != "b"]).astype(int)
 MIXED = snb.Mixed([("gaussian", [0, 1]), ("bernoulli", [2, 3, 4])])
+DIVIDED = "idf", "steps", "softmax"  # by the norms of rows, which neither SQL nor plain Python has
 MODELS = {
     "multinomial": (snb.LinearNB(), LABELS),
     "two": (snb.LinearNB("poisson"), (LABELS == "a").astype(int)),

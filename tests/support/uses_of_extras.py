@@ -102,6 +102,11 @@ def onnx():
     onnx.checker.check_model("m.onnx")
 
 
+def sql():
+    model_of().export("m.sql", dialect="sqlite", table="new")
+    assert "x5" in Path("m.sql").read_text()
+
+
 def ecg():
     import wfdb
 
@@ -147,6 +152,7 @@ USES = {
     "cli": cli,
     "cli,tables": cli_and_tables,
     "onnx": onnx,
+    "sql": sql,
     "ecg": ecg,
     "s3": s3,
     "private": private,
