@@ -177,6 +177,18 @@ def _first_rows(X: Any, y: Any) -> Any:
     return da.cumsum(lengths, axis=0) - lengths
 
 
+def n_rows_of(rows: Any, client: Any) -> int:
+    """The number of rows of a Dask source, which computes its labels where no lengths of blocks are known."""
+    if rows.n_rows is not None:
+        return int(rows.n_rows)
+    y = rows.columns.get("y")
+    return int(_computed(_lengths(dask_array(y) if is_dask(y) else rows.X), client).sum())
+
+
+def _computed(lengths: Any, client: Any) -> np.ndarray:
+    return lengths.compute() if client is None else result_of(client.compute(lengths))
+
+
 def _counted(X: Any, held: str, client: Any) -> Any:
     """X with known row-chunk sizes, by which columns in memory are cut."""
     import dask.array as da
@@ -185,8 +197,7 @@ def _counted(X: Any, held: str, client: Any) -> Any:
         f"X has unknown row-chunk sizes and {held} is in memory: all blocks of X are computed once more, to count "
         "their rows; to avoid that, call X.compute_chunk_sizes() first, or pass a Dask array with the same blocks"
     )
-    lengths = _lengths(X)
-    counted = lengths.compute() if client is None else result_of(client.compute(lengths))
+    counted = _computed(_lengths(X), client)
     return da.Array(X.dask, X.name, (tuple(counted.tolist()), X.chunks[1]), meta=X._meta)
 
 

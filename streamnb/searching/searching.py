@@ -14,6 +14,7 @@ from streamnb.core.guesses import with_hints
 from streamnb.estimators.additive import AdditiveClassifier
 from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.contract import RunOptions
+from streamnb.passes.dask_blocks import n_rows_of
 from streamnb.problem.families import as_family
 from streamnb.rows.keeping import Keeping
 from streamnb.rows.opening import with_labels, without_columns
@@ -108,7 +109,7 @@ def search(
         By default, "auto", all candidates are judged on one fold first, if it has 100 rows or more; those that may gain
         0.0005 by it, in expectation, are judged on the other folds. Of a fold of 10,000 rows, or 500 of over 300
         features, those that may gain 0.003, and none if the best is alone. Penalties of models of several reads are
-        judged from the middle on, as far as scores rise, if rows are few and stay here. None judges all of them on all
+        judged from the middle on, as far as scores rise, if rows are few. None judges all of them on all
         folds. A limit is of time, 600 or "600s" ("10m", "2h"), or of reads, "20 reads", including the fit to all rows.
         With a limit of time, all candidates are judged on a ninth of the folds, then on a third, then on all; where
         time is short, only the best third goes on, and models of several reads take as many as time allows. Candidates
@@ -188,7 +189,7 @@ def search(
             estimators = [*(chosen or {}).values(), *other_models.values()]
             scoring = default_scoring(given[1], axes.get("schemes", []), estimators, usual)
         scorer = check_choice("joint", folds, 1, seed, scoring, "best")
-        judging = _judging(folds, groups, seed, scoring, scorer, calibration, encoded[0].rows)
+        judging = _judging(folds, groups, seed, scoring, scorer, calibration, encoded[0].rows, client)
         judging = replace(judging, walks=limits.given == AUTO)
         candidates, left_out = _candidates(axes, chosen, encoded, judging, options)
         if other_models:
@@ -203,13 +204,14 @@ def search(
 
 
 def _judging(
-    folds: Any, groups: Any, seed: int, scoring: Any, scorer: Scorer, calibration: str | None, rows: Source
+    folds: Any, groups: Any, seed: int, scoring: Any, scorer: Scorer, calibration: str | None, rows: Source, client: Any
 ) -> Judging:
     """How candidates are judged, with about how many rows the first fold has."""
     n_held: int
     if isinstance(folds, numbers.Number):
         n_folds = int(folds)  # type: ignore[call-overload]
-        n_held = (rows.n_rows or 0) // n_folds
+        n_rows = n_rows_of(rows, client) if rows.lazy else rows.n_rows
+        n_held = (n_rows or 0) // n_folds
     else:
         folding = as_folding(of_rows := rows.whole_column(folds, "folds"))
         assert folding is not None

@@ -350,11 +350,11 @@ def judged_models(
 
 
 def walks_along(scanned: ScannedRows) -> bool:
-    """Whether models of the points can start from each other: points differ in l2, and rows are cheap to read again."""
+    """Whether models of the points can start from each other: points differ in l2, and rows are few."""
     rows, method = scanned.shared.read, scanned.learner.method
     few = scanned.stats.n_rows * len(scanned.stats.classes) <= FEW_SCORES
     of_l2 = isinstance(method, DescentMethod) and not any(point["l1"] for point in scanned.grid)
-    return few and of_l2 and rows.sites is None and not rows.lazy and len(scanned.grid) >= LEAST_POINTS
+    return few and of_l2 and rows.sites is None and len(scanned.grid) >= LEAST_POINTS
 
 
 def walked_models(
