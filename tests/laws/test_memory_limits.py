@@ -62,6 +62,8 @@ def estimator(name):
 def labels_for(name, model):
     if name in OF_SETS:
         return SETS
+    if name.startswith("Gamma"):
+        return np.abs(NUMBERS) + 1.0
     return NUMBERS if getattr(model, "_estimator_type", None) == "regressor" else Y
 
 
