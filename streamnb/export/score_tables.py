@@ -220,7 +220,7 @@ def _indicators(
     made: Indicators, columns: list[ModelColumn], features: CodesOfFeatures, cure: str
 ) -> Iterator[ModelColumn]:
     """Columns that are 1 where a number lies in an interval, or is missing; intervals of a number share its codes."""
-    places = dict[int, int]()
+    places = dict[int, tuple[int, tuple[float, ...]]]()
     for n, j in enumerate(made.feature.tolist()):
         number = columns[j].number
         if made.as_is[n]:
@@ -231,9 +231,10 @@ def _indicators(
         if j not in places:
             own = (made.feature == j) & ~made.missing & ~made.as_is
             bounds = np.unique(np.concatenate([made.low[own], made.high[own]]))
-            features.append(NumberCodes(number.column, tuple(bounds[np.isfinite(bounds)].tolist())))
-            places[j] = len(features) - 1
-        edges = features[places[j]].edges  # type: ignore[union-attr]
+            edges = tuple(bounds[np.isfinite(bounds)].tolist())
+            features.append(NumberCodes(number.column, edges))
+            places[j] = len(features) - 1, edges
+        feature, edges = places[j]
         mask = np.zeros(len(edges) + 2, bool)
         if made.missing[n]:
             mask[-1] = True
@@ -241,7 +242,7 @@ def _indicators(
             first = np.searchsorted(edges, made.low[n], side="right") if np.isfinite(made.low[n]) else 0
             last = np.searchsorted(edges, made.high[n]) if np.isfinite(made.high[n]) else len(edges)
             mask[first : last + 1] = True
-        yield ModelColumn((places[j],), (mask,))
+        yield ModelColumn((feature,), (mask,))
 
 
 def _sums(parts: np.ndarray, columns: list[ModelColumn]) -> list[ModelColumn]:
