@@ -108,6 +108,12 @@ def write_pictures(app):
     pictures.write(ROOT / "build" / "pictures")
 
 
+def write_module_map(app):
+    """Write the page of all modules, from their docstrings."""
+    with open(DOCS / "module_map.md", "w") as page:
+        subprocess.run([sys.executable, "-m", "tests.support.module_map"], cwd=ROOT, check=True, stdout=page)
+
+
 def links_to_reports():
     """Links to the live examples as HTML, which Sphinx leaves as it is."""
     links = ", ".join(f'<a href="reports/{name}.html">{name}</a>' for name in LIVE)
@@ -119,4 +125,5 @@ def setup(app):
     (ROOT / "build" / "live").mkdir(parents=True, exist_ok=True)
     app.connect("builder-inited", write_reports)
     app.connect("builder-inited", write_pictures)
+    app.connect("builder-inited", write_module_map)
     app.connect("source-read", as_of_the_site)

@@ -158,8 +158,10 @@ def test_rooms_are_few_and_each_is_there():
     assert {path.name for path in PACKAGE.glob("*.py")} <= {"__init__.py", "__main__.py"}
 
 
-def test_the_map_has_every_module_as_its_docstring_says():
-    assert module_map.PAGE.read_text() == module_map.made(ROOMS), "python -m tests.support.module_map writes it anew"
+def test_the_map_says_of_every_module_what_it_is():
+    lines = module_map.made(ROOMS).splitlines()
+    assert [line for line in lines if line.startswith("| `") and len(line.split()) < 6] == []
+    assert sum(line.startswith("| `") for line in lines) == len(WRITTEN)
 
 
 @holds_for(MODULES)

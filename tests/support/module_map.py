@@ -1,15 +1,14 @@
-"""Writes docs/module_map.md, the map of all modules, from their docstrings: `python -m tests.support.module_map`."""
+"""The map of all modules, from their docstrings: `python -m tests.support.module_map` prints it."""
 
 import ast
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "module_map.md"
 HEAD = """# The map of modules
 
 Every module of the package with the first line of its docstring, in the order of the flow: a folder uses those above
-it. `python -m tests.support.module_map` writes this page. [How streamnb is built](architecture.md) explains how the
-folders work together.
+it. `python -m tests.support.module_map` prints it in a checkout. [How streamnb is built](architecture.md) explains how
+the folders work together.
 """
 
 
@@ -32,4 +31,4 @@ def made(rooms):
 if __name__ == "__main__":
     from tests.laws.test_architecture import ROOMS
 
-    PAGE.write_text(made(ROOMS))
+    print(made(ROOMS))

@@ -184,7 +184,7 @@ def test_every_page_of_the_navigation_exists():
         for block in re.findall(r"^```{toctree}\n(.*?)^```$", navigation, re.MULTILINE | re.DOTALL)
         for line in block.splitlines()
     ]
-    named = [page for page in pages if re.fullmatch(r"\w+", page)]
+    named = [page for page in pages if re.fullmatch(r"\w+", page) and page != "module_map"]  # which the site writes
     assert len(named) > 20 and [page for page in named if not (ROOT / "docs" / f"{page}.md").exists()] == []
 
 
