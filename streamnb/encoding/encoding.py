@@ -70,7 +70,7 @@ class Encoding:
 
 def check_alike(fitted: Encoding | None, given: Encoding | None) -> None:
     """Refuse rows encoded differently from those of the fit; rows given as a matrix cannot be checked."""
-    what = "" if fitted is None or given is None else fitted.differs(given)
+    what = "" if fitted is None or given is None or given is fitted else fitted.differs(given)
     if what:
         raise ValueError(
             f"the columns of X are not those that were fitted: {what}. Give the raw rows, such as a path, and the "

@@ -93,9 +93,13 @@ ODD += [datetime.date(2024, 1, 2), datetime.datetime(2024, 1, 2, 3), "2024-01-02
 ODD += [np.inf, pd.NA, pd.NaT, "2024-01-02T03:04:05Z", np.datetime64("2024-01-02"), 10**17, -0.0, 1e300, "\ud800", {}]
 
 
+@pytest.fixture(scope="module")
+def model():
+    return snb.SoftmaxRegression(1.0).fit(snb.table(FRAME, Y, text=["note"]))
+
+
 @pytest.mark.parametrize("column", FRAME.columns)
-def test_odd_values_are_taken_and_refused_as_in_a_batch(column):
-    model = snb.SoftmaxRegression(1.0).fit(snb.table(FRAME, Y, text=["note"]))
+def test_odd_values_are_taken_and_refused_as_in_a_batch(model, column):
     record = FRAME.to_dict("records")[0]
     for value in ODD:
         answers = []
