@@ -255,7 +255,7 @@ class Histogram:
             raise ValueError("the bins of a histogram should hold the scores, and no other rows")
         return found
 
-    def _edges(self, column: int) -> tuple[np.ndarray, np.ndarray]:
+    def edges(self, column: int) -> tuple[np.ndarray, np.ndarray]:
         """The lower and the upper edge of each bin of a column."""
         shift = int(self.shift[column])
         bins = int(self.first[column]) + np.arange(self.n_bins + 1)
@@ -266,13 +266,13 @@ class Histogram:
 
     def tops(self, column: int) -> np.ndarray:
         """The largest score that each bin of a column may hold."""
-        upper = self._edges(column)[1]
+        upper = self.edges(column)[1]
         upper[1:-1] = np.nextafter(upper[1:-1], -np.inf)
         return upper
 
     def levels(self, column: int, positive: np.ndarray, negative: np.ndarray, negate: bool) -> Levels:
         """Levels of two histograms (n_bins + 2,) of a column; by falling score, or by rising with `negate`."""
-        lower, _ = self._edges(column)
+        lower, _ = self.edges(column)
         thresholds = -self.tops(column) if negate else lower  # rows at the upper edge are in the next bin
         blurred = np.ones(len(positive), bool)
         blurred[[0, -1]] = False

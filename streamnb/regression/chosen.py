@@ -43,6 +43,9 @@ class ElasticNetCV(LinearRegressor):
         Of the folds.
     fit_intercept, standardize, exact
         As for `Ridge`.
+    intervals : bool
+        Read the rows once more, for the residuals of each fold by the model without it, so that
+        ``predict(X, interval=0.9)`` has intervals.
 
     Attributes
     ----------
@@ -89,16 +92,19 @@ class ElasticNetCV(LinearRegressor):
         fit_intercept: bool = True,
         standardize: bool = False,
         exact: bool | str = "auto",
+        intervals: bool = False,
     ):
         self.l1_ratio, self.alphas, self.n_alphas = l1_ratio, alphas, n_alphas
         self.folds, self.rule, self.seed = folds, rule, seed
         self.fit_intercept, self.standardize, self.exact = fit_intercept, standardize, exact
+        self.intervals = intervals
 
     def _check_params(self) -> None:
         super()._check_params()
         paths.check_l1_ratios(self.l1_ratio)
         arguments.positive_integer("n_alphas", self.n_alphas)
         check_choice(self.folds, self.rule, self.seed)
+        arguments.one_of("intervals", self.intervals, [True, False])
         if self.alphas is not None:
             descending(self.alphas)
 
@@ -134,6 +140,12 @@ class ElasticNetCV(LinearRegressor):
         self.coefs_path_ = coefficients[:, 0] if system.sums.n_targets == 1 else coefficients.transpose(1, 0, 2)
         self.n_iter_ = int(path.n_iter[:, at[best]].max(initial=0))
         return path.weights[:, :, at[best]]
+
+    def _as_chosen(self, system: System) -> np.ndarray:
+        of_ratio = paths.check_l1_ratios(self.l1_ratio).index(self.l1_ratio_)
+        alphas = np.atleast_2d(self.alphas_)[of_ratio]
+        with paths.quiet():
+            return paths.elastic_net(system, alphas[alphas >= self.alpha_], self.l1_ratio_).weights[:, :, -1]
 
     def _judged(
         self, system: System, ratios: list[float], before: list[np.ndarray], errors: list[np.ndarray]
@@ -233,6 +245,8 @@ class ForwardRegression(LinearRegressor):
         As for `ElasticNetCV`; "one_se" takes the fewest features within one standard error of the best.
     fit_intercept, exact
         As for `Ridge`.
+    intervals : bool
+        As for `ElasticNetCV`, where the number is chosen by cross-validation.
 
     Attributes
     ----------
@@ -263,17 +277,23 @@ class ForwardRegression(LinearRegressor):
         seed: int = 0,
         fit_intercept: bool = True,
         exact: bool | str = "auto",
+        intervals: bool = False,
     ):
         self.n_nonzero_coefs, self.max_features = n_nonzero_coefs, max_features
         self.folds, self.rule, self.seed = folds, rule, seed
-        self.fit_intercept, self.exact = fit_intercept, exact
+        self.fit_intercept, self.exact, self.intervals = fit_intercept, exact, intervals
 
     def _check_params(self) -> None:
         super()._check_params()
         arguments.positive_integer("max_features", self.max_features)
         check_choice(self.folds, self.rule, self.seed)
+        arguments.one_of("intervals", self.intervals, [True, False])
         if self.n_nonzero_coefs is not None:
             arguments.positive_integer("n_nonzero_coefs", self.n_nonzero_coefs)
+            if self.intervals:
+                raise ValueError(
+                    "intervals=True goes with a number chosen on folds; with n_nonzero_coefs use calibrate"
+                )
 
     def _folds(self) -> Any:
         return self.folds if self.n_nonzero_coefs is None else None
@@ -294,3 +314,6 @@ class ForwardRegression(LinearRegressor):
         order, weights = paths.forward_path(system, most)
         self.n_nonzero_coefs_, self.order_ = len(order), system.kept[order]
         return weights[:, :, -1]
+
+    def _as_chosen(self, system: System) -> np.ndarray:
+        return paths.forward_path(system, self.n_nonzero_coefs_)[1][:, :, -1]

@@ -13,14 +13,16 @@ from streamnb.core import arguments, messages, persistence
 from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.core.guesses import with_hints
 from streamnb.estimators import preparation
-from streamnb.fits.fit import reads_of
-from streamnb.fits.passes import StatisticTask
+from streamnb.fits.fit import Fit, reads_of, together
+from streamnb.fits.passes import Pass, StatisticTask
+from streamnb.fits.statistic import Statistic
 from streamnb.passes.checkpoint import checkpoint_folder
 from streamnb.passes.contract import Reading, ReadRequest, Report, RunOptions
 from streamnb.passes.run import run_reads
 from streamnb.problem.losses import LINKS, TweedieLoss
 from streamnb.regression import paths
 from streamnb.regression.chosen import check_choice, descending
+from streamnb.regression.conformal import HeldOutResiduals, Residuals
 from streamnb.regression.errors import RegressionEvaluation
 from streamnb.regression.exposed import ExposedSums
 from streamnb.regression.newton import Model, Newton
@@ -157,18 +159,22 @@ class GeneralizedRegressor(LinearRegressor):
         sums, report = yield ReadRequest(StatisticTask(asked), rows, options.of_pass("scan"))
         self._used = self.get_params(deep=False)
         newton = Newton(sums, self.fit_intercept, self.standardize, float(self.tol), options.memory_limit)
-        model, of_reads = yield from self._trained(newton, rows, options)
+        model, residuals, of_reads = yield from self._trained(newton, rows, options)
         self.report_ = report + of_reads
         self.n_features_in_ = len(model.weights) - 1
         self._set_weights(model.weights[:-1, None], model.weights[-1:])
+        if residuals is not None:
+            self.residuals_ = residuals
         self.alpha_, self.n_passes_, self.converged_ = model.alpha, newton.n_reads, model.converged
         self._warn(newton, model)
 
-    def _trained(self, newton: Newton, rows: Source, options: RunOptions) -> Reading[tuple[Model, Report]]:
-        """The model of all rows."""
+    def _trained(
+        self, newton: Newton, rows: Source, options: RunOptions
+    ) -> Reading[tuple[Model, Residuals | None, Report]]:
+        """The model of all rows, and residuals of held-out rows if there are any."""
         model = newton.model(float(self.alpha))
         report = yield from _read(newton, [model], rows, options, self.max_passes)
-        return model, report
+        return model, None, report
 
     def _warn(self, newton: Newton, model: Model) -> None:
         if len(newton.dependent) and model.alpha == 0.0:
@@ -214,6 +220,15 @@ class GeneralizedRegressor(LinearRegressor):
         rows = self._opened(X, y, sample_weight, labelled=TARGETS)
         return self._errors(rows if offset is None else rows.with_offset(offset), offset is not None)
 
+    def calibrate(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None, *, offset: PerRow = None) -> Self:
+        """Learn intervals from the residuals of rows that the model has not learned from, as `Ridge.calibrate` does.
+
+        Residuals are divided by the deviation of the family at the prediction, so that larger predictions have wider
+        intervals. CV forms have intervals from their folds already. Arguments are those of `fit`.
+        """
+        rows = self._opened(X, y, sample_weight, labelled=TARGETS)
+        return self._calibrated(rows if offset is None else rows.with_offset(offset), offset is not None)
+
     def score(self, X: Rows, y: Any = None, sample_weight: PerRow = None, *, offset: PerRow = None) -> float:
         """D^2, the share of the deviance of y that is explained; R^2 for squared errors."""
         return float(self.evaluate(X, y, sample_weight, offset=offset).d2)
@@ -223,6 +238,12 @@ class GeneralizedRegressor(LinearRegressor):
         tags.target_tags.multi_output = False
         tags.target_tags.positive_only = self._loss.power > 0.0
         return tags
+
+
+def _total(statistic: Statistic) -> Fit[Any]:
+    """The total of a statistic, as a fit that shares a read."""
+    (total,) = yield [Pass(statistic)]
+    return total
 
 
 def _read(
@@ -264,7 +285,9 @@ class GeneralizedRegressorCV(GeneralizedRegressor):
     def _folds(self) -> Any:
         return self.folds
 
-    def _trained(self, newton: Newton, rows: Source, options: RunOptions) -> Reading[tuple[Model, Report]]:
+    def _trained(
+        self, newton: Newton, rows: Source, options: RunOptions
+    ) -> Reading[tuple[Model, Residuals | None, Report]]:
         """Judge all penalties; then train the model of all rows at the best, from between those without a fold."""
         alphas = descending(self.alphas) if self.alphas is not None else _grid(newton.unit, self.n_alphas)
         tol, newton.tol = newton.tol, max(newton.tol, ENOUGH)
@@ -287,12 +310,17 @@ class GeneralizedRegressorCV(GeneralizedRegressor):
         best = self._choose()
         judged_best = [each for each in models if each.alpha == alphas[best]]
         model = newton.model(float(alphas[best]), None, judged_best)
-        report += yield from _read(newton, [model], rows, options, self.max_passes, "fit-read")
+        sums = newton.sums
+        held_out = np.column_stack([each.weights for each in judged_best])
+        residuals = HeldOutResiduals.asked(self._loss, sums.offset, sums.folding, held_out)
+        fits: list[Fit[Any]] = [newton.train([model], self.max_passes), _total(residuals)]
+        (_, of_folds), of_fit = yield from reads_of(together(fits), rows, options, name="fit-read")
+        report += of_fit
         if self.alphas is not None:
             points, limits = [{"alpha": alpha} for alpha in alphas], {"alpha": (0.0, np.inf)}
             end = int(deviances.mean(axis=1).argmin())
             warn_of_ends(points, -deviances, end, {"alpha": "alphas"}, limits, cautious=False)
-        return model, report
+        return model, of_folds.found(), report
 
     def _choose(self) -> int:
         """Choose a penalty by the deviances, and describe all of them."""

@@ -19,13 +19,16 @@ from streamnb.estimators import one_record, preparation
 from streamnb.estimators.classifier import checked_meta
 from streamnb.estimators.incremental import check_forgotten_weight, checked_decay
 from streamnb.estimators.preparation import Preparation, StepRequest
+from streamnb.evaluation.tallied import check_level
 from streamnb.export.writing import RegressionWeights, scoring_of, sklearn_regression_of, write
+from streamnb.fits.passes import StatisticTask
 from streamnb.models.linear import linear_scores
 from streamnb.passes.answering import answer
 from streamnb.passes.checkpoint import checkpoint_folder
 from streamnb.passes.contract import Reading, ReadRequest, Report, RunOptions
 from streamnb.passes.run import run, run_reads
 from streamnb.problem.losses import SQUARES, TweedieLoss
+from streamnb.regression.conformal import HeldOutResiduals, Residuals
 from streamnb.regression.errors import RegressionEvaluation, ResidualScan
 from streamnb.regression.inference import explain
 from streamnb.regression.systems import System
@@ -43,7 +46,7 @@ _WIDE: tuple[str, ...] = (
     "n_passes_",
     "converged_",
 )  # of models without sums
-_FITTED = "stats_", "report_", "decay_", *preparation.OF_ROWS
+_FITTED = "stats_", "report_", "decay_", "residuals_", *preparation.OF_ROWS
 FEW_PRODUCTS = 10**8  # that are summed exactly in less than a second
 SLOW = 8192  # columns whose products take minutes
 
@@ -55,9 +58,12 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     ----------
     meta_ : dict or None
         The `meta` given to `save`.
+    residuals_ : Residuals or None
+        Of held-out rows, from which ``predict(X, interval=0.9)`` has its intervals.
     """
 
     meta_: dict[str, Any] | None = None
+    residuals_: Residuals | None = None
     _preparation = Preparation()
     _loss: TweedieLoss = SQUARES
     _kept_wide: tuple[str, ...] = _WIDE  # what files keep of models without sums
@@ -86,6 +92,10 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 
     def _folds(self) -> Any:
         """Folds whose sums the fit keeps; None if it needs none."""
+
+    def _as_chosen(self, system: System) -> np.ndarray:
+        """The weights that `_solve` chose, but of another system, (n_kept, n_targets)."""
+        raise NotImplementedError
 
     def _is_wide(self, rows: Source) -> bool:
         """Whether rows are fitted by several reads, as their products of columns are too many."""
@@ -148,10 +158,9 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
                 self._check_params()
                 self._preparation = Preparation()
                 self._keep(X, Report())
+                self._finish()
             else:
                 run_reads(self._fit((X, y, sample_weight), options, layer, groups))
-            if hasattr(self, "stats_"):
-                self._finish()
         return self
 
     def _forget_fit(self) -> None:
@@ -176,7 +185,19 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
             self._used = self.get_params(deep=False)
             yield from self._fit_wide(rows, replace(options, checkpoint=checkpoint_folder(options.checkpoint)))
         else:
-            self._keep(*(yield from self._scanned(rows, groups, options)))
+            rows, folding = self._folded(rows, groups)
+            if vars(self).get("intervals"):
+                rows = options.kept(rows)
+                rows.check_read_again(f"{type(self).__name__}(intervals=True)")
+            self._keep(*(yield from self._scan(rows, folding, options)))
+            self._finish()
+            if vars(self).get("intervals"):
+                self._check_one_target()
+                weights = np.column_stack([self._without(fold) for fold in range(len(self.stats_.folds))])
+                task = StatisticTask(HeldOutResiduals.asked(self._loss, False, folding, weights))
+                held_out, report = yield ReadRequest(task, rows, replace(options, checkpoint=None))
+                self.residuals_ = held_out.found()
+                self.report_ += report
 
     def partial_fit(
         self,
@@ -283,16 +304,23 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         row_checks.check_n_features(stats.n_features, self.n_features_in_, type(self).__name__)
         return stats, report
 
-    def _scanned(self, rows: Source, groups: Any, options: RunOptions) -> Reading[tuple[TargetSums, Report]]:
+    def _folded(self, rows: Source, groups: Any) -> tuple[Source, Folding | None]:
+        """The rows with what their folds follow from, and the folds."""
         folds = self._folds()
         if folds is None:
             if groups is not None:
                 raise ValueError(f"groups= goes with folds, and {type(self).__name__} has none: take ElasticNetCV")
-            return self._scan(rows, None, options)
+            return rows, None
         task, rows = with_folds(TargetScan(), rows, folds, groups, 1, self.seed)
         if rows.n_rows is not None:
             check_n_folds(task.folding, rows.n_rows)
-        return self._scan(rows, task.folding, options)
+        return rows, task.folding
+
+    def _without(self, fold: int) -> np.ndarray:
+        """Weights and intercept of the model without a fold, (n_features + 1,)."""
+        system = System(self.stats_.without_fold(fold), self.fit_intercept, vars(self).get("standardize", False))
+        coefficients = system.coefficients(self._as_chosen(system))
+        return np.append(coefficients[:, 0], system.intercepts(coefficients)[0])
 
     def _scan(self, rows: Source, folding: Folding | None, options: RunOptions) -> Reading[tuple[TargetSums, Report]]:
         if rows.n_features is not None and rows.n_features > SLOW:
@@ -339,6 +367,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 
     def _set_weights(self, coefficients: np.ndarray, intercepts: np.ndarray) -> None:
         one = len(intercepts) == 1
+        self.__dict__.pop("residuals_", None)  # of other weights
         self.coef_ = coefficients[:, 0] if one else coefficients.T
         self.intercept_ = float(intercepts[0]) if one else intercepts
 
@@ -374,15 +403,21 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         return np.ascontiguousarray(np.atleast_2d(self.coef_).T), np.atleast_1d(self.intercept_)
 
     @guesses.with_hints
-    def predict(self, X: Rows, *, out: Any = None) -> Any:
+    def predict(self, X: Rows, *, interval: float | None = None, out: Any = None) -> Any:
         """Predicted numbers, (n_rows,) or (n_rows, n_targets), in the kind of X: NumPy, or lazy Dask for Dask.
 
-        Blocks are written to `out`, if given.
+        Blocks are written to `out`, if given. With `interval`, such as 0.9, the result is (n_rows, 3): prediction, and
+        the ends between which the number is in 90 % of rows like those held out, as often below as above. They follow
+        from residuals of held-out rows: see `calibrate`.
         """
         rows = self._opened(X)
         weights, intercepts = self._weights
         width = None if len(intercepts) == 1 else len(intercepts)
         function = partial(_predicted, weights, intercepts, self._loss)
+        level = check_level(interval)
+        if level is not None:
+            residuals = self._held_out_residuals(level)
+            function, width = partial(_with_ends, function, residuals, residuals.ends(level)), 3
         return answer(function, rows, width, np.dtype(np.float64), out=out)
 
     def predict_one(self, record: Any) -> Any:
@@ -397,6 +432,61 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         10.0
         """
         return one_record.answered(self, self._preparation, None, "predict", record).tolist()
+
+    def calibrate(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None) -> Self:
+        """Learn intervals from the residuals of rows that the model has not learned from; the model is not refitted.
+
+        `predict(X, interval=0.9)` then holds the number of a further row with a probability of 0.9, whatever the model
+        and the errors are like, if the row comes from where these come from (split conformal prediction: Vovk,
+        Gammerman and Shafer 2005; Lei et al. 2018). A change of the weights, such as by `refit()`, undoes it. CV forms
+        of generalised models have intervals from their folds, and so have `ElasticNetCV` and `ForwardRegression` with
+        ``intervals=True``: each row is predicted by the model without its fold.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`, but other rows, some hundred or more; they are read once. An interval of 90 % needs 19.
+
+        Raises
+        ------
+        ValueError
+            The model has several targets, or y is impossible for it.
+
+        Examples
+        --------
+        >>> import numpy as np, streamnb as snb
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(2000, 1))
+        >>> y = X[:, 0] + rng.normal(size=2000)
+        >>> model = snb.Ridge().fit(X[:1000], y[:1000]).calibrate(X[1000:], y[1000:])
+        >>> model.predict([[1.0]], interval=0.9).round(1)
+        array([[ 0.9, -0.7,  2.7]])
+        """
+        return self._calibrated(self._opened(X, y, sample_weight, labelled=TARGETS))
+
+    def _calibrated(self, rows: Source, offset: bool = False) -> Self:
+        weights, intercepts = self._weights
+        self._check_one_target()
+        asked = HeldOutResiduals.asked(self._loss, offset, None, np.vstack([weights, intercepts]))
+        self.residuals_ = run(StatisticTask(asked), rows, RunOptions())[0].found()
+        return self
+
+    def _check_one_target(self) -> None:
+        n_targets = np.size(self.intercept_)
+        if n_targets > 1:
+            raise ValueError(f"the model predicts {n_targets} targets, and intervals are of one: fit a model for each")
+
+    def _held_out_residuals(self, level: float) -> Residuals:
+        """The residuals that intervals follow from."""
+        self._check_one_target()
+        if self.residuals_ is None:
+            name = type(self).__name__
+            more = f", or fit {name}(intervals=True)" if "intervals" in self.get_params(deep=False) else ""
+            raise ValueError(
+                f"interval={level:g} needs residuals of held-out rows, and this {name} has none: model.calibrate(X, y) "
+                f"takes them from rows that it has not learned from{more}"
+            )
+        return self.residuals_
 
     def evaluate(self, X: Rows, y: Any = None, sample_weight: PerRow = None) -> RegressionEvaluation:
         """Errors of the predictions, from one read of the rows; arguments as in `fit`."""
@@ -428,6 +518,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
             fitted |= {"stats_": replace(self.stats_, encoding=None), "decay_": self.decay_}
         else:
             fitted |= {name: getattr(self, name) for name in self._kept_wide}
+        if self.residuals_ is not None:
+            fitted["residuals_"] = self.residuals_
         return {"params": self._used, "fitted": fitted | preparation.state_of_rows(self)}
 
     @classmethod
@@ -440,6 +532,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         if "stats_" not in fitted:
             self._restore_wide(fitted)
             self.report_, self._used = report, self.get_params(deep=False)
+            self._restore_residuals(fitted)
             preparation.restore_rows(self, fitted, StepRequest(cls.__name__), None, self.n_features_in_)
             return self
         stats, decay = fitted["stats_"], arguments.finite_number("decay_", fitted["decay_"], minimum=0.0)
@@ -448,7 +541,12 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         preparation.restore_rows(self, fitted, StepRequest(cls.__name__), None, stats.n_features)
         self._keep(stats, report, decay)
         self._finish()
+        self._restore_residuals(fitted)
         return self
+
+    def _restore_residuals(self, fitted: dict[str, Any]) -> None:
+        if "residuals_" in fitted:
+            self.residuals_ = persistence.part(fitted, "residuals_", Residuals)
 
     def _restore_wide(self, fitted: dict[str, Any]) -> None:
         """Restore a model without sums from a file."""
@@ -541,6 +639,11 @@ def _predicted(weights: np.ndarray, intercepts: np.ndarray, loss: TweedieLoss, c
     """The predictions of a checked block."""
     predicted = loss.mean(linear_scores(chunk, weights, intercepts))
     return predicted[:, 0] if weights.shape[1] == 1 else predicted
+
+
+def _with_ends(predict: Any, residuals: Residuals, ends: tuple[float, float], chunk: Any, survey: Any) -> np.ndarray:
+    """The predictions of a checked block with the ends of their intervals."""
+    return residuals.around(predict(chunk, survey), ends)
 
 
 def deviations_of_columns(model: LinearRegressor) -> np.ndarray:

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from streamnb.fits.passes import StatisticTask
 from streamnb.passes.contract import PassTask
 from streamnb.problem.losses import TweedieLoss
+from streamnb.regression.conformal import HeldOutResiduals
 from streamnb.regression.errors import ResidualScan
 from streamnb.regression.exposed import CurvedSums, ExposedSums
 from streamnb.regression.target_sums import TargetScan
@@ -40,6 +41,8 @@ CURVED = CurvedSums.asked(
     every=1,
 )
 
+HELD_OUT = HeldOutResiduals.asked(TweedieLoss(1.0, "log"), True, as_folding(2, seed=1), 0.1 * rng.normal(size=(6, 2)))
+
 
 def rows(X: Any, y: Any) -> Source:
     return opened(X, y, WEIGHT, labelled="targets")
@@ -63,6 +66,10 @@ REGRESSIONS: dict[type, dict[str, Callable[[], tuple[PassTask, Source]]]] = {
     CurvedSums: every(
         lambda: (StatisticTask(CURVED), rows(REAL, COUNTS[:, 0]).with_offset(REAL[:, 1])),
         csr=lambda: (StatisticTask(CURVED), rows(sp.csr_array(COUNTS), COUNTS[:, 0]).with_offset(REAL[:, 1])),
+    ),
+    HeldOutResiduals: every(
+        lambda: (StatisticTask(HELD_OUT), rows(REAL, COUNTS[:, 0]).with_offset(REAL[:, 1])),
+        csr=lambda: (StatisticTask(HELD_OUT), rows(sp.csr_array(COUNTS), COUNTS[:, 0]).with_offset(REAL[:, 1])),
     ),
     TargetRead: every(lambda: (ALONG, rows(REAL, REAL[:, :2]))),
 }
