@@ -9,6 +9,7 @@ from streamnb.cli.given import (
     DATA,
     KEEP_STATS,
     MODEL,
+    PENALTIES,
     RUN,
     SCORINGS,
     SEED,
@@ -18,7 +19,6 @@ from streamnb.cli.given import (
     given_names,
     new_file_option,
     new_place,
-    penalty_of,
     refuse,
     rows_of,
 )
@@ -36,6 +36,7 @@ from streamnb.estimators.trained_models import (
     SoftmaxRegressionCV,
 )
 from streamnb.passes.dask_workers import connected
+from streamnb.problem.penalties import L1, L2, Penalty, TopK
 from streamnb.searching.searching import search as find
 
 SMOOTHING_OF_KMERS = 0.001  # as QIIME 2 has it
@@ -52,6 +53,29 @@ OF_ROWS = "transform", "normalize", "idf"
 OF_BAYES = "family", "penalty", "scheme", "smoothing"
 OF_SITES = "data", "out", "force", "stats", "model", "l2", "rule", *OF_FOLDS, *OF_ROWS, *OF_BAYES
 NOT_TAKEN = {"additive": (*OF_ROWS, *OF_BAYES, "rule", "l2"), **dict.fromkeys(READS, OF_BAYES)}
+
+
+def penalty_of(given: str) -> Penalty | None:
+    """Parse a penalty: its name, a scale after a colon, a tau after an equals sign."""
+    name, _, tau = given.partition("=")
+    name, _, scale = name.partition(":")
+    if given == "none":
+        return None
+    try:
+        numbers = [float(one) for one in tau.split(",")] if tau else None
+        if name == "l1" and scale in ("", "score"):
+            return L1(_one(numbers), scale=scale or None)
+        if name == "l2" and not scale and numbers:
+            return L2(_one(numbers))
+        if name == "topk" and not scale and numbers:
+            return TopK(_one([int(number) for number in numbers]))
+    except ValueError as error:
+        raise click.BadParameter(f"{given!r}: {error}", param_hint="--penalty") from error
+    raise click.BadParameter(f"{given!r} should be one of {PENALTIES}", param_hint="--penalty")
+
+
+def _one(numbers: list[Any] | None) -> Any:
+    return numbers[0] if numbers is not None and len(numbers) == 1 else numbers
 
 
 @click.command()

@@ -9,14 +9,8 @@ import click
 from click.core import ParameterSource
 
 from streamnb.core.persistence import load
-from streamnb.core.row_checks import NO_LABELS
 from streamnb.core.stored_files import exists, is_url, put_back
 from streamnb.encoding.records import KINDS
-from streamnb.encoding.sequences import sequences
-from streamnb.encoding.table import table
-from streamnb.encoding.text import text
-from streamnb.problem.penalties import L1, L2, Penalty, TopK
-from streamnb.rows.table_opening import is_table
 
 # Arguments of Python whose options, or whose parameters of commands, have other names
 ARGUMENTS = {
@@ -31,29 +25,6 @@ ARGUMENTS = {
 }
 TABLE_OPTIONS = "hash", "bins", "columns"
 PENALTIES = "none, l1, l1:score, l2=TAU, topk=K, or one tau: l1=0.5, l1:score=2"
-
-
-def penalty_of(given: str) -> Penalty | None:
-    """Parse a penalty: its name, a scale after a colon, a tau after an equals sign."""
-    name, _, tau = given.partition("=")
-    name, _, scale = name.partition(":")
-    if given == "none":
-        return None
-    try:
-        numbers = [float(one) for one in tau.split(",")] if tau else None
-        if name == "l1" and scale in ("", "score"):
-            return L1(_one(numbers), scale=scale or None)
-        if name == "l2" and not scale and numbers:
-            return L2(_one(numbers))
-        if name == "topk" and not scale and numbers:
-            return TopK(_one([int(number) for number in numbers]))
-    except ValueError as error:
-        raise click.BadParameter(f"{given!r}: {error}", param_hint="--penalty") from error
-    raise click.BadParameter(f"{given!r} should be one of {PENALTIES}", param_hint="--penalty")
-
-
-def _one(numbers: list[Any] | None) -> Any:
-    return numbers[0] if numbers is not None and len(numbers) == 1 else numbers
 
 
 class Parsed(click.ParamType):
@@ -125,16 +96,23 @@ def rows_of(path: str, settings: dict[str, Any], keep_tokens: int | None = None)
     if settings.get("labels"):
         not_taken = "y", "text", "weight", "n_features", "layer", *KINDS, *TABLE_OPTIONS
         refuse(not_taken, "is not for sequences, whose labels are --labels")
+        from streamnb.encoding.sequences import sequences  # these are slow to import, and few rows need none
+
         options = {name: settings[name] for name in ("k", "both_strands", "n_threads")}
         return sequences(path, settings["labels"], **options), {}
     refuse_of_texts(settings)
     if settings["text"] is not None:
         if chosen:
             raise click.BadParameter(f"--text has one column, of texts, and --{chosen[0]} is of tables")
+        from streamnb.encoding.text import text
+
         how = {"keep_tokens": keep_tokens, **text_options(settings)}
         return text(path, settings["text"], y=y, weight=weight, **how), of_groups
     if not chosen:
         return path, {"y": y, "sample_weight": weight, **of_groups}
+    from streamnb.encoding.table import table
+    from streamnb.rows.table_opening import is_table
+
     if not is_table(path):
         raise click.BadParameter(f"{path!r} is no table, which --{chosen[0]} is of", param_hint="DATA")
     return table(path, y, weight=weight, groups=groups, **table_options(settings)), {}
@@ -243,6 +221,8 @@ def in_options(message: str, command: click.Command | None) -> tuple[str, bool]:
 
     Arguments of functions have the names of the options, but for those in `ARGUMENTS`.
     """
+    from streamnb.core.row_checks import NO_LABELS
+
     parameters = [] if command is None else command.params
     named = {
         str(one.name): max(one.opts, key=len) if one.opts[0].startswith("-") else str(one.name).upper()

@@ -21,6 +21,12 @@ def _that_fit() -> Any:
     return fit_commands
 
 
+def _that_predict() -> Any:
+    from streamnb.cli import predict_command
+
+    return predict_command
+
+
 def _that_read() -> Any:
     from streamnb.cli import read_commands
 
@@ -43,7 +49,7 @@ COMMANDS = {  # the module of each, which is imported when it is called, and wha
     "merge": (_that_share, "Add what sites left: schemas, sums of scans, or answers to a round."),
     "read": (_that_share, "Read the rows of one site for what a round asks."),
     "step": (_that_share, "Go on from a round with the answers of all sites."),
-    "predict": (_that_read, "Labels of rows, and probabilities or scores."),
+    "predict": (_that_predict, "Labels of rows, and probabilities or scores."),
     "select": (_that_read, "Write the rows of a corpus that models choose, with their score beside them."),
     "evaluate": (_that_read, "Judge a model on rows whose labels are known."),
     "report": (_that_read, "Write one page of HTML that shows a model, judged on rows with known labels."),

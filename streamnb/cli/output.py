@@ -14,7 +14,6 @@ import numpy as np
 
 from streamnb.cli.given import new_file
 from streamnb.core.stored_files import replacing, replacing_folder
-from streamnb.rows.table_files import write_parquet
 
 AT_ONCE = 1 << 16  # rows that are converted to Python objects at a time
 ENDINGS = (".csv", ".tsv", ".parquet", ".npy", ".jsonl")
@@ -37,6 +36,8 @@ def write_table(columns: dict[str, np.ndarray], path: Path | None) -> None:
             only = list(columns.values())
             np.save(file, only[0] if len(only) == 1 else np.column_stack(only[1:]), allow_pickle=False)
         elif path.suffix == ".parquet":
+            from streamnb.rows.table_files import write_parquet
+
             write_parquet(columns, file)
         else:
             text = io.TextIOWrapper(file, "utf-8", newline="")

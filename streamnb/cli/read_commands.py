@@ -1,25 +1,21 @@
-"""The commands that read rows or a model: convert, plan, predict, select, evaluate, report, inspect, export, warm."""
+"""The commands that read rows or a model: convert, plan, select, evaluate, report, inspect, export, warm."""
 
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from streamnb.cli.given import (
     CLIENT,
     DATA,
     FORCE,
     JUDGED,
-    NAMES,
-    NGRAMS,
     PARTS,
     ROWS,
     SUMS_LIMIT,
     TABLE,
     Parsed,
     by_name,
-    is_folder,
     model_of,
     new_file,
     new_place,
@@ -27,15 +23,13 @@ from streamnb.cli.given import (
     refuse,
     rows_of,
 )
-from streamnb.cli.output import check_ending, new_store, write_json, write_table
+from streamnb.cli.output import new_store, write_json
 from streamnb.cli.saying import say
-from streamnb.corpora.predictions import FORMATS, labels_of, named_columns, whole, write_predictions
+from streamnb.core.frames import whole
 from streamnb.corpora.selecting import select as select_rows
 from streamnb.encoding.converting import convert as convert_rows
-from streamnb.encoding.records import KINDS
-from streamnb.encoding.sequences import KMers
-from streamnb.estimators.taxonomy import identifiers_of
 from streamnb.evaluation.evaluating import evaluate as judge
+from streamnb.models.portable import PortableModel
 from streamnb.passes.dask_workers import connected
 from streamnb.reporting.report import RowsToJudge, write_report
 from streamnb.rows.files import size_of
@@ -46,8 +40,6 @@ from streamnb.searching.warming import warming
 SHARES, NUMBERS = (Parsed(by_name(kind), "a number, or numbers by label: en=5,de=2") for kind in (float, int))
 WAYS = "threshold", "share", "number", "resample", "where"
 OF_ROWS = "y", "weight", "text", "groups", "by", "against", "interval"
-OF_PARTS = "format", "keep", "errors", "whole_files"
-NOT_OF_RANKS = "proba", "scores", "text", *KINDS, "n_features"
 
 
 @click.command()
@@ -82,68 +74,6 @@ def plan(data: str, folds: int | None, memory_limit: str | None, **settings: Any
     """
     X, per_row = rows_of(data, settings)
     click.echo(plan_scan(X, per_row.get("y"), folds=folds, memory_limit=memory_limit, layer=settings["layer"]))
-
-
-@click.command()
-@click.argument("model")
-@click.argument("data")
-@click.option("--proba", is_flag=True, help="Probabilities of all classes as well.")
-@click.option("--scores", is_flag=True, help="Scores of decision_function as well.")
-@click.option(
-    "-o",
-    "out",
-    help="File: .csv, .tsv, .parquet, .npy or .jsonl, or a folder for parts; CSV to stdout by default.",
-)
-@click.option("--confidence", type=click.FloatRange(0, 1), help="Taxa to the last rank that is so sure, such as 0.7.")
-@click.option("--force", is_flag=True, help="Replace a file, or the parts of another run, that are there.")
-@PARTS
-@click.option("--format", type=click.Choice([*FORMATS]), default="parquet", help="Of the parts in a folder.")
-@click.option("--keep", type=NAMES, help="Fields of the rows to write beside predictions in a folder, split at commas.")
-@click.option("--text", help="Field of texts, where the model was not fitted on texts of a file like this.")
-@NGRAMS
-@click.option("--n-features", type=click.IntRange(1), help="Columns of hashed words.")
-@CLIENT
-def predict(model: str, data: str, out: str | None, **settings: Any) -> None:
-    """Labels of rows, and probabilities or scores.
-
-    Example: streamnb predict m.snb new.zarr --proba -o out.parquet
-
-    Example: streamnb predict m.snb reads.fastq.gz --confidence 0.7 -o taxa.tsv
-
-    Example: streamnb predict m.snb 'crawl/*.jsonl.zst' --proba --keep url -o scores/
-    """
-    if settings["confidence"] is not None:
-        refuse(NOT_OF_RANKS, "has no effect beside --confidence")
-    if out is not None and is_folder(out):
-        refuse(["confidence"], "is for a file, and -o is a folder")
-        chosen = {name: settings[name] for name in ("proba", "scores", "format", "force")}
-        options = {**chosen, "keep": settings["keep"] or [], **parts_options(settings)}
-        with connected(settings["client"]):
-            say(str(write_predictions(model_of(model), data, out, **options)))
-        return
-    refuse(OF_PARTS, "is for parts in a folder, and -o is none")
-    path = new_file(out, settings["force"])
-    check_ending(path)
-    fitted, (X, _) = model_of(model), rows_of(data, settings)
-    if settings["confidence"] is not None:
-        if not hasattr(fitted, "predict_ranks"):
-            raise click.BadParameter(f"{model!r} has no ranks; fit it with its statistics", param_hint="MODEL")
-        with connected(settings["client"]):
-            taxa = fitted.predict_ranks(X, settings["confidence"])
-        write_table({name: column.to_numpy() for name, column in taxa.items()}, path)
-        return
-    columns = {}
-    encoding = getattr(fitted, "encoding_", None)
-    if isinstance(encoding, KMers) and encoding.takes(X):
-        X = encoding.encode(X)
-        if path is None or path.suffix != ".npy":  # which holds numbers or labels alone
-            columns["read"] = np.array(identifiers_of(X))
-    with connected(settings["client"]):
-        columns |= labels_of("label", fitted.predict(X), fitted.classes_)
-        for name, prefix, method in (("proba", "p", "predict_proba"), ("scores", "score", "decision_function")):
-            if settings[name]:
-                columns |= named_columns(prefix, getattr(fitted, method)(X), fitted.classes_)
-    write_table(columns, path)
 
 
 @click.command()
@@ -300,7 +230,7 @@ def export(model: str, out: str, dialect: str | None, table: str, keep: tuple[st
     if not hasattr(fitted, "export"):
         raise click.BadParameter(f"{model!r} holds a {type(fitted).__name__}, which has no export", param_hint="MODEL")
     if Path(path).suffix == ".snb":
-        fitted.save(path, stats=False, meta=fitted.meta_)
+        fitted.save(path, **({} if isinstance(fitted, PortableModel) else {"stats": False, "meta": fitted.meta_}))
     else:
         fitted.export(path, dialect=dialect, table=table, keep=keep or None)
     say(f"{out}: {size_of(out):,} bytes")

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
+import numpy as np
+
 
 def pandas_for(what: str) -> Any:
     """Import pandas, or raise an error that says what needs it and how to install it."""
@@ -59,3 +61,31 @@ def table(caption: str, rows: Iterable[tuple[str, str]]) -> str:
     )
     caption = f'<caption style="text-align:left;caption-side:top">{escape(caption)}</caption>'
     return f"<table>{caption}<tbody>{lines}</tbody></table>"
+
+
+def said(model: Any, X: Any, proba: bool, scores: bool) -> dict[str, np.ndarray]:
+    """What a model says of rows: labels, and probabilities and scores if wanted."""
+    columns = _labels(model.predict(X), model.classes_)
+    for wanted, prefix, method in ((proba, "p", "predict_proba"), (scores, "score", "decision_function")):
+        if wanted:
+            columns |= _named_columns(prefix, getattr(model, method)(X), model.classes_)
+    return columns
+
+
+def _labels(found: Any, classes: np.ndarray) -> dict[str, np.ndarray]:
+    """Labels as a column, or an indicator as one for each label."""
+    found, classes = np.asarray(found), whole(classes)
+    return {"label": whole(found)} if found.ndim == 1 else {str(label): found[:, k] for k, label in enumerate(classes)}
+
+
+def whole(labels: np.ndarray) -> np.ndarray:
+    """Labels as integers where they are floats, as in svmlight files, so that they are written as 1, not 1.0."""
+    return labels.astype(np.int64) if labels.dtype.kind == "f" else labels
+
+
+def _named_columns(prefix: str, found: Any, classes: np.ndarray) -> dict[str, np.ndarray]:
+    """Scores as a column, or as one for each class."""
+    found = np.asarray(found)
+    if found.ndim == 1:
+        return {prefix: found}
+    return {f"{prefix}_{label}": found[:, k] for k, label in enumerate(whole(classes)[-found.shape[1] :])}

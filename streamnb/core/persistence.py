@@ -34,7 +34,7 @@ _CHUNK = 1 << 20
 _registry: dict[str, Any] = {}
 _kinds_of = cache(partial(get_type_hints, include_extras=True))  # evaluating annotations takes longer than reading
 # Imported when a file names a class that is not registered yet; classes that load fast have a module of their own.
-_ALL, _LIGHT = "streamnb.searching.loading", "streamnb.models.portable"
+_ALL, _LIGHT, _EXPORTS = "streamnb.searching.loading", "streamnb.models.portable", "streamnb.export.writing"
 _OF_LIGHT = {"PortableModel", "RowStep", "Indicators", "ColumnSums"}
 C = TypeVar("C", bound=type)
 T = TypeVar("T")
@@ -376,6 +376,11 @@ def registered_class(name: str) -> Any:
     if name not in _registry:
         raise DataError(f"{name!r} is not a part of streamnb that can be loaded; if it is your own, import its module")
     return _registry[name]
+
+
+def exports() -> Any:
+    """The module that writes models for other programs; a model that was loaded has the heavy import on use only."""
+    return import_module(_EXPORTS)
 
 
 class _Reader:

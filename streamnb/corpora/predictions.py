@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, persistence
+from streamnb.core.frames import said
 from streamnb.core.messages import listed, unsigned, warn
 from streamnb.core.stored_files import is_url
 from streamnb.corpora.parts import SKIP, STRICT, Folder, Made, PartWork, Written, begin, write_parts
@@ -32,13 +33,11 @@ from streamnb.encoding.text import TextEncoding
 from streamnb.estimators.classifier import Classifier, fitted_model
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.dask_blocks import fingerprint_of
-from streamnb.rows.files import CSV, IPC, JSON, PARQUET, of_each, stored
+from streamnb.rows.files import CSV, IPC, JSON, PARQUET, WRITTEN_PARTS, of_each, stored
 from streamnb.rows.line_files import LinesOfFile
 from streamnb.rows.line_formats import stored_format
 from streamnb.rows.records import of_columns
 from streamnb.rows.source import RawSource
-
-FORMATS = {"parquet": ".parquet", "jsonl": ".jsonl", "jsonl.zst": ".jsonl.zst", "jsonl.gz": ".jsonl.gz"}
 
 
 def write_predictions(
@@ -121,7 +120,7 @@ def write_predictions(
     {"id":1,"label":"tea"}
     """
     started = time.perf_counter()
-    arguments.one_of("format", format, list(FORMATS))
+    arguments.one_of("format", format, list(WRITTEN_PARTS))
     arguments.one_of("errors", errors, [STRICT, SKIP])
     if isinstance(keep, str) or not all(isinstance(name, str) for name in keep):
         raise TypeError(f"keep={keep!r} should be a list of names of fields, such as keep=['url']")
@@ -137,7 +136,7 @@ def write_predictions(
         held.check_has("text", () if text is None else (text,))
         if text is None and isinstance(getattr(model, "encoding_", None), TextEncoding):
             raise ValueError("text=None, but the model is of texts; name the column that holds them: text='text'")
-        work: PartWork = PredictingTable(place, held, errors, FORMATS[format], model, proba, scores, keep, text)
+        work: PartWork = PredictingTable(place, held, errors, WRITTEN_PARTS[format], model, proba, scores, keep, text)
         of_run = {"the kind of run": "predictions", "the model": [fingerprint(model)], "the field of texts": text}
         written = {"the rows": fingerprint_of(held.table), "what is written": [proba, scores, list(keep), format]}
         begin(place, of_run | written, [], force)
@@ -151,7 +150,7 @@ def write_predictions(
     if kind == JSON:
         warn_of_unknown("keep", keep, files[0][0])
     reading = CorpusReading(kind, models.encoding, () if as_stored else keep, whole=bool(as_stored))
-    work = Predicting(place, reading, errors, FORMATS[format], models, proba, scores, as_stored or ())
+    work = Predicting(place, reading, errors, WRITTEN_PARTS[format], models, proba, scores, as_stored or ())
     about = description("predictions", models, files, (kind, errors))
     begin(place, {**about, "what is written": [proba, scores, list(keep), format]}, files, force)
     return _written(work, parts_of(files, kind), options, started)
@@ -264,31 +263,3 @@ class PredictingTable(PartWork):
         before = of_columns({name: rows[name] for name in self.keep})
         content = before.with_columns(columns) if self.ending == ".parquet" else before.written(columns)
         return Made(content, rows.shape[0], rows.shape[0])
-
-
-def said(model: Any, X: Any, proba: bool, scores: bool) -> dict[str, np.ndarray]:
-    """What a model says of rows: labels, and probabilities and scores if wanted."""
-    columns = labels_of("label", model.predict(X), model.classes_)
-    for wanted, prefix, method in ((proba, "p", "predict_proba"), (scores, "score", "decision_function")):
-        if wanted:
-            columns |= named_columns(prefix, getattr(model, method)(X), model.classes_)
-    return columns
-
-
-def labels_of(name: str, found: Any, classes: np.ndarray) -> dict[str, np.ndarray]:
-    """Labels as a column, or an indicator as one for each label."""
-    found, classes = np.asarray(found), whole(classes)
-    return {name: whole(found)} if found.ndim == 1 else {str(label): found[:, k] for k, label in enumerate(classes)}
-
-
-def whole(labels: np.ndarray) -> np.ndarray:
-    """Labels as integers where they are floats, as in svmlight files, so that they are written as 1, not 1.0."""
-    return labels.astype(np.int64) if labels.dtype.kind == "f" else labels
-
-
-def named_columns(prefix: str, found: Any, classes: np.ndarray) -> dict[str, np.ndarray]:
-    """Scores as a column, or as one for each class."""
-    found = np.asarray(found)
-    if found.ndim == 1:
-        return {prefix: found}
-    return {f"{prefix}_{label}": found[:, k] for k, label in enumerate(whole(classes)[-found.shape[1] :])}

@@ -5,9 +5,10 @@ This file imports only NumPy and light modules, so that a process that scores a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
 from typing import Annotated, Any
 
 import numpy as np
@@ -16,10 +17,14 @@ from streamnb.core import persistence
 from streamnb.core.arguments import Rows
 from streamnb.encoding.records import Row, TableRecords, TextRecords, Unusual, numbers_of, text_of
 from streamnb.models.steps import RowStep
+from streamnb.rows.small_files import read_small
 
 FEW = 1000  # rows up to which scoring does not use compiled kernels
 DENSE = 1 << 28  # bytes up to which sparse weights are made dense
-SIMPLE = {"int64", "double", "float64", "bool", "string", "object", "str"}  # types of columns whose values are Python's
+# types of columns whose values are Python's
+SIMPLE = {"double", "float64", "bool", "string", "large_string", "object", "str", "date32[day]"}
+SIMPLE |= {f"{sign}int{n}" for sign in ("", "u") for n in (8, 16, 32, 64)}
+SIMPLE |= {f"timestamp[{unit}]" for unit in ("s", "ms", "us", "ns")}
 PROBABILITIES = "softmax", "sigmoid", "ovr", "reference"
 
 
@@ -185,14 +190,14 @@ class PortableModel(persistence.Saved):
     def _few_raw(self, X: Any) -> list[Row] | None:
         """Return a few texts, or records of a table, with their columns; None for others, which the encoding takes."""
         encode, _ = self.records
-        records = _as_records(X, encode.names) if isinstance(encode, TableRecords) else X
-        if not isinstance(records, list | tuple) or not 0 < len(records) <= FEW or encode is None:
-            return None
         try:
+            records = _as_records(X, vars(self)["encoding"].columns) if isinstance(encode, TableRecords) else X
+            if not isinstance(records, list | tuple) or not 0 < len(records) <= FEW or encode is None:
+                return None
             if isinstance(encode, TextRecords):
                 return [encode.row(text) for text in records]
             return encode.rows(records)
-        except Unusual:
+        except (Unusual, ValueError):  # the latter of nanoseconds, which datetimes lack
             return None
 
     def _few_numbers(self, X: Any) -> np.ndarray | None:
@@ -294,6 +299,13 @@ class PortableModel(persistence.Saved):
 
     # ---- files -------------------------------------------------------------------------------------------------------
 
+    def export(
+        self, path: Any, *, dialect: str | None = None, table: str = "rows", keep: Sequence[str] | None = None
+    ) -> None:
+        """Write the model to a file that other programs predict with, as `export` of the estimator that was saved."""
+        writing = persistence.exports()
+        writing.write(path, lambda: self, writing.scoring_of(dialect, table, keep))
+
     @cached_property
     def sparse_weights(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return nonzero weights, their rows, and the offsets of the classes."""
@@ -358,10 +370,13 @@ def _check_names(given: np.ndarray, fitted: np.ndarray) -> None:
         raise ValueError(f"X should have the columns that were fitted; it {what}")
 
 
-def _as_records(X: Any, names: list[str]) -> Any:
-    """Return a dict as a list of one, and tables whose values are those of Python as records."""
+def _as_records(X: Any, kinds: Mapping[str, str | None]) -> Any:
+    """Return a dict as a list of one, and tables and small files whose values are those of Python as records."""
     if isinstance(X, Mapping):
         return [X]
+    if isinstance(X, str | PathLike):
+        X = read_small(X, kinds, FEW)
+    names = [*kinds]
     package = type(X).__module__.partition(".")[0]
     if package == "pandas" and hasattr(X, "columns"):
         types = dict(zip(X.columns, map(str, X.dtypes), strict=True))
@@ -371,7 +386,11 @@ def _as_records(X: Any, names: list[str]) -> Any:
         return X
     if len(X) > FEW or len(types) < X.shape[1] or not {types.get(name) for name in names} <= SIMPLE:
         return None
-    return X[names].to_dict("records") if package == "pandas" else X.select(names).to_pylist()
+    if package == "pandas":
+        return X[names].to_dict("records")
+    columns = X.select(names).columns  # whose nanoseconds are no datetimes
+    times = [one.cast("timestamp[us]") if str(one.type) == "timestamp[ns]" else one for one in columns]
+    return [dict(zip(names, row, strict=True)) for row in zip(*(one.to_pylist() for one in times), strict=True)]
 
 
 def _as_they_are(scores: np.ndarray) -> np.ndarray:

@@ -45,6 +45,7 @@ ENDINGS = {
     **dict.fromkeys((".fasta", ".fa", ".fna", ".fastq", ".fq"), SEQUENCES),
     **dict.fromkeys((".jsonl", ".ndjson", ".json"), JSON),
 }
+WRITTEN_PARTS = {"parquet": ".parquet", "jsonl": ".jsonl", "jsonl.zst": ".jsonl.zst", "jsonl.gz": ".jsonl.gz"}
 DAMAGED = EOFError, zlib.error, lzma.LZMAError, OSError  # what reading a damaged file raises
 PACKED = {".gz": "gzip", ".bgz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd", ".lz4": "lz4"}  # by endings
 UNPACKED_BYTES = 1 << 17  # of a file that is unpacked at once

@@ -5,7 +5,8 @@ import fsspec
 import pytest
 
 import streamnb as snb
-from streamnb.cli.given import bins_of, lengths_of, penalty_of, rows_of, steps_of
+from streamnb.cli.fit_commands import penalty_of
+from streamnb.cli.given import bins_of, lengths_of, rows_of, steps_of
 from tests.support.command_line import ran, store, texts
 
 

@@ -14,6 +14,7 @@ from streamnb.kernels import compiler
 from tests.reporting.conftest import rows, without_pictures
 from tests.support.command_line import LABELS, ran, store, texts
 from tests.support.corpora import corpus, lines, model, written, written_lines
+from tests.support.processes import python
 from tests.support.reference_kmers import fasta, fastq
 
 __all__ = ["without_pictures"]
@@ -131,7 +132,9 @@ def test_exports_by_the_ending(fitted, tmp_path, capsys):
     assert ran(capsys, "predict", tmp_path / "out.snb", path)[1].split()[1:] == model.predict(str(path)).tolist()
     ended, _, words = ran(capsys, "export", file, tmp_path / "out.pickle")
     assert ended == 2 and "should end with one of .onnx, .json" in words
-    assert ran(capsys, "export", tmp_path / "out.snb", tmp_path / "again.json")[0] == 2
+    for ending in ("json", "snb"):  # of a model that has no statistics
+        assert ran(capsys, "export", tmp_path / "out.snb", tmp_path / f"again.{ending}")[0] == 0
+        assert (tmp_path / f"again.{ending}").read_bytes() == (tmp_path / f"out.{ending}").read_bytes()
 
 
 def test_plans_and_stores(tmp_path, capsys):
@@ -335,3 +338,35 @@ def test_a_folder_of_kernels_that_cannot_be_written_to_is_a_fault(monkeypatch, c
     monkeypatch.setattr(compiler, "FOLDER", tmp_path / "file" / "streamnb")
     ended, said, words = ran(capsys, "warm")
     assert (ended, said) == (1, "") and "set NUMBA_CACHE_DIR to a folder that can be written to" in words
+
+
+FEW = """
+import sys
+from streamnb.cli.main import status
+assert status(sys.argv[1:]) == 0
+heavy = {"sklearn", "pandas", "zarr", "numba", "dask", "scipy"}
+print(len(sys.modules), sorted(heavy & set(sys.modules)), file=sys.stderr)
+"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+def test_few_rows_and_a_light_model_take_little_more_than_numpy(ending, tmp_path):
+    rng = np.random.default_rng(0)
+    days = pd.Timestamp("1969-12-28") + pd.to_timedelta(rng.integers(0, 24 * 900, 200), unit="h")
+    frame = pd.DataFrame({"zip": rng.choice(["07", "7", "NA", "é,"], 200), "n": rng.integers(0, 9, 200), "day": days})
+    frame["open"], frame["size"] = rng.random(200) < 0.5, np.where(frame["n"] == 3, np.nan, rng.normal(size=200))
+    frame.loc[frame["n"] == 4, "zip"] = None
+    table = snb.table(frame, np.where(rng.poisson(frame["n"]) > 4, "many", "few"))
+    snb.SoftmaxRegression(1.0).fit(table).save(tmp_path / "m.snb", stats=False)
+    given, light = tmp_path / f"rows.{ending}", snb.load(tmp_path / "m.snb")
+    write = {"csv": lambda rows: rows.to_csv(given, index=False), "parquet": lambda rows: rows.to_parquet(given)}
+    write["jsonl"] = lambda rows: rows.to_json(given, orient="records", lines=True, date_format="iso", date_unit="s")
+    write[ending](pd.concat([frame] * 6))  # more rows than are few
+    expected = light.predict_proba(given)[:200].tolist()
+    write[ending](frame)
+    ended = python("-c", FEW, "predict", tmp_path / "m.snb", given, "--proba")
+    assert ended.returncode == 0, ended.stderr
+    n_modules, _, heavy = ended.stderr.partition(" ")
+    assert int(n_modules) < 450 and heavy.strip() == "[]"
+    assert [[float(share) for share in line.split(",")[1:]] for line in ended.stdout.split()[1:]] == expected

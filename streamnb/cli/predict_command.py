@@ -1,0 +1,100 @@
+"""The command that predicts; a light model and few rows need little more than NumPy."""
+
+from contextlib import nullcontext
+from typing import Any
+
+import click
+import numpy as np
+
+from streamnb.cli.given import (
+    CLIENT,
+    NAMES,
+    NGRAMS,
+    PARTS,
+    is_folder,
+    model_of,
+    new_file,
+    parts_options,
+    refuse,
+    rows_of,
+)
+from streamnb.cli.output import check_ending, write_table
+from streamnb.cli.saying import say
+from streamnb.core.frames import said
+from streamnb.core.persistence import class_name
+from streamnb.encoding.records import KINDS
+from streamnb.rows.files import WRITTEN_PARTS
+
+NOT_OF_RANKS = "proba", "scores", "text", *KINDS, "n_features"
+OF_PARTS = "format", "keep", "errors", "whole_files"
+
+
+@click.command()
+@click.argument("model")
+@click.argument("data")
+@click.option("--proba", is_flag=True, help="Probabilities of all classes as well.")
+@click.option("--scores", is_flag=True, help="Scores of decision_function as well.")
+@click.option(
+    "-o",
+    "out",
+    help="File: .csv, .tsv, .parquet, .npy or .jsonl, or a folder for parts; CSV to stdout by default.",
+)
+@click.option("--confidence", type=click.FloatRange(0, 1), help="Taxa to the last rank that is so sure, such as 0.7.")
+@click.option("--force", is_flag=True, help="Replace a file, or the parts of another run, that are there.")
+@PARTS
+@click.option("--format", type=click.Choice([*WRITTEN_PARTS]), default="parquet", help="Of the parts in a folder.")
+@click.option("--keep", type=NAMES, help="Fields of the rows to write beside predictions in a folder, split at commas.")
+@click.option("--text", help="Field of texts, where the model was not fitted on texts of a file like this.")
+@NGRAMS
+@click.option("--n-features", type=click.IntRange(1), help="Columns of hashed words.")
+@CLIENT
+def predict(model: str, data: str, out: str | None, **settings: Any) -> None:
+    """Labels of rows, and probabilities or scores.
+
+    Example: streamnb predict m.snb new.zarr --proba -o out.parquet
+
+    Example: streamnb predict m.snb reads.fastq.gz --confidence 0.7 -o taxa.tsv
+
+    Example: streamnb predict m.snb 'crawl/*.jsonl.zst' --proba --keep url -o scores/
+    """
+    if settings["confidence"] is not None:
+        refuse(NOT_OF_RANKS, "has no effect beside --confidence")
+    if out is not None and is_folder(out):
+        refuse(["confidence"], "is for a file, and -o is a folder")
+        chosen = {name: settings[name] for name in ("proba", "scores", "format", "force")}
+        options = {**chosen, "keep": settings["keep"] or [], **parts_options(settings)}
+        from streamnb.corpora.predictions import write_predictions
+
+        with _connected(settings["client"]):
+            say(str(write_predictions(model_of(model), data, out, **options)))
+        return
+    refuse(OF_PARTS, "is for parts in a folder, and -o is none")
+    path = new_file(out, settings["force"])
+    check_ending(path)
+    fitted, (X, _) = model_of(model), rows_of(data, settings)
+    if settings["confidence"] is not None:
+        if not hasattr(fitted, "predict_ranks"):
+            raise click.BadParameter(f"{model!r} has no ranks; fit it with its statistics", param_hint="MODEL")
+        with _connected(settings["client"]):
+            taxa = fitted.predict_ranks(X, settings["confidence"])
+        write_table({name: column.to_numpy() for name, column in taxa.items()}, path)
+        return
+    columns = dict[str, np.ndarray]()
+    encoding: Any = getattr(fitted, "encoding_", None)
+    if class_name(encoding) == "KMers" and encoding.takes(X):
+        from streamnb.estimators.taxonomy import identifiers_of
+
+        X = encoding.encode(X)
+        if path is None or path.suffix != ".npy":  # which holds numbers or labels alone
+            columns["read"] = np.array(identifiers_of(X))
+    with _connected(settings["client"]):
+        columns |= said(fitted, X, settings["proba"], settings["scores"])
+    write_table(columns, path)
+
+
+def _connected(client: str | None) -> Any:
+    if client is None:
+        return nullcontext()
+    from streamnb.passes.dask_workers import connected
+
+    return connected(client)
