@@ -11,6 +11,8 @@ __version__ = "0.3.0"
 _HOMES = {
     "scan": "scanning.class_scan",
     "plan": "scanning.planning",
+    "describe": "scanning.describing",
+    "Description": "scanning.describing",
     "accumulate": "scanning.user_tasks",
     "drive": "scanning.user_tasks",
     "PassTask": "passes.contract",

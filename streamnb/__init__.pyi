@@ -116,6 +116,8 @@ from streamnb.rows.in_svmlight import svmlight as svmlight
 from streamnb.rows.splits import fold_numbers as fold_numbers
 from streamnb.rows.writing import write_csr as write_csr
 from streamnb.scanning.class_scan import scan as scan
+from streamnb.scanning.describing import Description as Description
+from streamnb.scanning.describing import describe as describe
 from streamnb.scanning.planning import plan as plan
 from streamnb.scanning.user_tasks import accumulate as accumulate
 from streamnb.scanning.user_tasks import drive as drive

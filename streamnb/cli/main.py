@@ -40,6 +40,7 @@ def _that_share() -> Any:
 
 
 COMMANDS = {  # the module of each, which is imported when it is called, and what the list of commands says of it
+    "describe": (_that_read, "Take a first look at rows: classes, types, missing values, ranges, and what is odd."),
     "convert": (_that_read, "Write rows of any kind into a Zarr store, the format that is read fastest."),
     "plan": (_that_read, "Show what a scan would read and how much memory it would take, before any row is read."),
     "fit": (_that_fit, "Fit a model and save it."),

@@ -1,4 +1,4 @@
-"""The commands that read rows or a model: convert, plan, select, evaluate, report, inspect, export, warm."""
+"""The commands that read rows or a model, such as describe, evaluate and report."""
 
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from streamnb.cli.given import (
 from streamnb.cli.output import new_store, write_json
 from streamnb.cli.saying import say
 from streamnb.core.frames import whole
+from streamnb.core.stored_files import replacing
 from streamnb.corpora.selecting import select as select_rows
 from streamnb.encoding.converting import convert as convert_rows
 from streamnb.evaluation.evaluating import evaluate as judge
@@ -33,6 +34,7 @@ from streamnb.models.portable import PortableModel
 from streamnb.passes.dask_workers import connected
 from streamnb.reporting.report import RowsToJudge, write_report
 from streamnb.rows.files import size_of
+from streamnb.scanning.describing import describe as describe_rows
 from streamnb.scanning.planning import plan as plan_scan
 from streamnb.searching.search_result import Search
 from streamnb.searching.warming import warming
@@ -74,6 +76,30 @@ def plan(data: str, folds: int | None, memory_limit: str | None, **settings: Any
     """
     X, per_row = rows_of(data, settings)
     click.echo(plan_scan(X, per_row.get("y"), folds=folds, memory_limit=memory_limit, layer=settings["layer"]))
+
+
+@click.command()
+@click.argument("data")
+@click.option("--y", help="The column of labels, or of numbers to predict.")
+@click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
+@click.option("-o", "out", help="A page of HTML; text to stdout by default.")
+@CLIENT
+@FORCE
+def describe(data: str, y: str | None, as_json: bool, out: str | None, client: str | None, force: bool) -> None:
+    """Take a first look at rows: classes, types, missing values, ranges, and what is odd, such as leaks of the label.
+
+    Example: streamnb describe flights.parquet --y late
+    """
+    path, (X, per_row) = new_file(out, force), rows_of(data, {"y": y, "text": None})
+    with connected(client):
+        found = describe_rows(X, per_row["y"])
+    if as_json:
+        write_json(found.to_dict())
+    elif path is None:
+        click.echo(found)
+    else:
+        with replacing(path) as file:
+            file.write(f"<!doctype html><meta charset=utf-8><title>{path.stem}</title>{found.to_html()}".encode())
 
 
 @click.command()

@@ -31,10 +31,7 @@ _SPLIT = (
     "use scikit-learn's, of a data frame or of the list of a folder's files, which fit and evaluate take; snb.search "
     "judges models on held-out rows itself"
 )
-_LOOK = (
-    "snb.search(X, y).report(path) is a page of what the columns tell of y; frames of pandas, Polars and DuckDB have "
-    "describe() for the columns alone"
-)
+_LOOK = "use snb.describe(X, y); snb.search(X, y).report(path) is a page of what a model makes of the columns"
 _ROC = "use snb.RocDisplay.from_estimator(model, X, y), or scikit-learn's display"
 _THRESHOLD = "use model.set_threshold(model.evaluate(X, y).threshold(label, precision=0.9))"
 _INTERVALS = (
@@ -68,7 +65,6 @@ NAMES = {
     "read_json": _PATHS,
     "train_test_split": _SPLIT,
     "split": _SPLIT,
-    "describe": _LOOK,
     "profile": _LOOK,
     "summary": _LOOK,
     "cross_val_score": _FOLDS,

@@ -26,7 +26,7 @@ def test_each_command_has_help_with_an_example(command, capsys):
 def test_a_mistyped_command_is_told_the_nearest(capsys):
     ended, _, words = ran(capsys, "predcit", "m.snb")
     assert ended == 2 and "No such command 'predcit'. Did you mean 'predict'?" in words
-    assert "There are convert" in ran(capsys, "xyz")[2]
+    assert "There are describe" in ran(capsys, "xyz")[2]
 
 
 def test_warnings_are_words_alone(monkeypatch, capsys):

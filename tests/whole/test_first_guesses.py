@@ -174,10 +174,11 @@ def test_a_split_of_a_folder(folder):
         snb.SoftmaxRegression().fit(folder, "late", test_size=0.2)
 
 
-@pytest.mark.parametrize("name", ["describe", "profile", "summary"])
+@pytest.mark.parametrize("name", ["profile", "summary"])
 def test_a_first_look(name):
-    with pytest.raises(AttributeError, match=r"snb.search\(X, y\).report\(path\) is a page of what the columns tell"):
+    with pytest.raises(AttributeError, match=r"use snb.describe\(X, y\); snb.search\(X, y\).report\(path\) is a page"):
         getattr(snb, name)(LATE)
+    assert snb.describe(LATE, "late").n_rows == len(LATE)
 
 
 def test_continuing_next_week():
