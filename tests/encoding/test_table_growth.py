@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
@@ -76,7 +76,6 @@ def assert_same_sums(one, other):
 
 
 @QUIET
-@settings(max_examples=30)
 @given(st.lists(ROWS, min_size=2, max_size=3), OPTIONS)
 def test_statistics_of_tables_add_and_subtract_by_the_names_of_columns(parts, options):
     parts = [frame_of([*BOTH, *rows]) for rows in parts]
