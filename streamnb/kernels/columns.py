@@ -7,12 +7,11 @@ so that its score is the same to the last bit.
 
 import numpy as np
 
-from streamnb.kernels.column_lanes import add_down, sum_down
+from streamnb.kernels.column_lanes import WIDE, add_down, sum_products
 from streamnb.kernels.compiler import kernel
 from streamnb.kernels.lanes import LANES, prefetch
 
 LOOK_AHEAD = 8  # values
-WIDE = 2 * LANES  # columns of a table at a time
 at = np.uintp  # an unsigned index spares the check for negative ones
 
 
@@ -69,23 +68,9 @@ def score_columns(values, rows, ends, weights, out):
 @kernel
 def add_products_columns(values, rows, ends, residual, grid, total):
     # total[j, r] += sum_p values[p] * residual[rows[p], r], each product rounded on the grid of its feature
-    first, width = 0, total.shape[1]
+    first = 0
     for j in range(len(ends)):
-        stop, column, m = int(ends[j]), 0, grid[j]
+        stop = int(ends[j])
         if stop > first:
-            for _ in range(width // WIDE):
-                sum_down(total, j, column, values, rows, first, stop, residual, m, WIDE)
-                column += WIDE
-            if width - column >= LANES:
-                sum_down(total, j, column, values, rows, first, stop, residual, m, LANES)
-                column += LANES
-            if width - column >= 4:
-                sum_down(total, j, column, values, rows, first, stop, residual, m, 4)
-                column += 4
-            if width - column >= 2:
-                sum_down(total, j, column, values, rows, first, stop, residual, m, 2)
-                column += 2
-            for r in range(column, width):
-                for p in range(first, stop):
-                    total[j, r] += (values[p] * residual[rows[p], r] + m) - m
+            sum_products(values, rows, first, stop, residual, grid, total, j)
         first = stop

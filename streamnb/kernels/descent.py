@@ -6,33 +6,49 @@ A number below 2^e is rounded to a grid by adding 3 * 2^e and subtracting it aga
 
 import math
 
+import numpy as np
+
+from streamnb.kernels.column_lanes import sum_products
 from streamnb.kernels.compiler import kernel, part
+from streamnb.kernels.elementary import exponential, logarithm
+
+LOWEST = -700.0  # no exponential is needed below
 
 
 @kernel
-def below_largest(scores, codes, below, own):
-    # below[i, k] = scores[i, k] - max_l scores[i, l], and own[i, 0] the same for the class of the row
-    for i in range(scores.shape[0]):
+def softmax_rows(scores, codes, residual, losses):
+    # residual[i, k] = p_ik - [k = codes[i]], losses[i, 0] = -ln p of that class
+    for i in range(len(scores)):
         top = scores[i, 0]
         for k in range(scores.shape[1]):
             top = max(top, scores[i, k])
         for k in range(scores.shape[1]):
-            below[i, k] = scores[i, k] - top
-        own[i, 0] = below[i, codes[i]]
-
-
-@kernel
-def softmax_rows(residual, codes, losses):
-    # from exp(s_ik), and s_ik of the class of the row: residual[i, k] = p_ik - [k = codes[i]], losses[i, 0] = -ln p of
-    # that class
-    for i in range(residual.shape[0]):
+            residual[i, k] = scores[i, k] - top
+        losses[i, 0] = residual[i, codes[i]]
+    flat = residual.reshape(-1)
+    for p in range(len(flat)):  # vectorised, unlike a loop over a few classes
+        flat[p] = exponential(LOWEST if flat[p] < LOWEST else flat[p])  # a NaN stays one
+    for i in range(len(scores)):
         total = 0.0
-        for k in range(residual.shape[1]):
+        for k in range(scores.shape[1]):
             total += residual[i, k]
-        for k in range(residual.shape[1]):
+        for k in range(scores.shape[1]):
             residual[i, k] /= total
         residual[i, codes[i]] -= 1.0
         losses[i, 0] = math.log(total) - losses[i, 0]
+
+
+@kernel
+def logistic_rows(scores, own, residual, losses):
+    # losses[i, r] = ln(1 + exp(-s)), s the score on the side of own (0 or 1), and residual its derivative in the score
+    given, of_class, slopes, values = scores.reshape(-1), own.reshape(-1), residual.reshape(-1), losses.reshape(-1)
+    for i in range(len(given)):
+        side = given[i] if of_class[i] else -given[i]
+        e = exponential(LOWEST if -abs(side) < LOWEST else -abs(side))
+        total = 1.0 + e
+        wrong = np.divide(1.0 if side <= 0.0 else e, total)  # the probability of the other side
+        slopes[i] = -wrong if of_class[i] else wrong
+        values[i] = (0.0 if side > 0.0 else -side) + (logarithm(total) + np.divide(e - (total - 1.0), total))
 
 
 @kernel
@@ -46,25 +62,26 @@ def squared_hinge_rows(scores, own, residual, losses):
 
 
 @kernel
-def add_losses(losses, weight, top, total, largest):
-    # total[g] += sum_i weight[i] * losses[i, g], capped at 2 * top (a power of two): capped sums do not depend on the
-    # order either; largest[g] is the largest loss of a row
-    grid = 3.0 * top
+def add_losses(losses, weight, tops, total, largest):
+    # total[m, g] += sum_i weight[i, m] * losses[i, m, g] of each model, capped at 2 * tops[m] (a power of two): capped
+    # sums do not depend on the order either; largest[m, g] is the largest loss of a row
     for i in range(losses.shape[0]):
-        if weight[i] > 0.0:
-            for g in range(losses.shape[1]):
-                loss = losses[i, g] if losses[i, g] < math.inf else math.inf  # also for NaN
-                largest[g] = max(largest[g], loss)
-                term = min(weight[i] * loss, top)
-                total[g] = min(total[g] + ((term + grid) - grid), 2.0 * top)
+        for m in range(losses.shape[1]):
+            w, top = weight[i, m], tops[m]
+            for g in range(losses.shape[2] if w > 0.0 else 0):
+                loss = losses[i, m, g] if losses[i, m, g] < math.inf else math.inf  # also for NaN
+                largest[m, g] = max(largest[m, g], loss)
+                total[m, g] = min(total[m, g] + ((min(w * loss, top) + 3.0 * top) - 3.0 * top), 2.0 * top)
 
 
 @kernel
 def weigh(residual, weight):
-    # residual[i, r] *= weight[i], and 0 where the weight is 0
+    # residual[i, m, r] *= weight[i, m], and 0 where the weight is 0
     for i in range(residual.shape[0]):
-        for r in range(residual.shape[1]):
-            residual[i, r] = weight[i] * residual[i, r] if weight[i] > 0.0 else 0.0
+        for m in range(residual.shape[1]):
+            w = weight[i, m]
+            for r in range(residual.shape[2]):
+                residual[i, m, r] = w * residual[i, m, r] if w > 0.0 else 0.0
 
 
 @kernel
@@ -114,14 +131,16 @@ def add_products_few(values, residual, grid, total):
 
 
 @kernel
-def add_products_dense(values, residual, grid, total):
-    # the same for dense rows
-    for i in range(residual.shape[0]):
-        if has_any(residual[i]):
-            for j in range(values.shape[1]):
-                x, m = float(values[i, j]), grid[j]
-                for r in range(residual.shape[1] if x != 0.0 else 0):
-                    total[j, r] += (x * residual[i, r] + m) - m
+def add_products_dense(values, residual, grid, column, numbers, total):
+    # the same for dense rows and many models, whose sums stay in registers; the grid is that of a feature, or of each
+    # model, too. `column` and `numbers`, which count from 0, are scratch for a tile of rows
+    for first in range(0, len(values), len(column)):
+        rows = values[first : first + len(column)]
+        slopes = residual[first : first + len(column)]
+        for j in range(values.shape[1]):
+            for i in range(len(rows)):
+                column[i] = rows[i, j]
+            sum_products(column, numbers, 0, len(rows), slopes, grid, total, j)
 
 
 @kernel
@@ -129,7 +148,7 @@ def add_intercepts(residual, grid, total):
     # total[r] += sum_i residual[i, r]: the same for a feature that is 1 in every row
     for i in range(residual.shape[0]):
         for r in range(residual.shape[1]):
-            total[r] += (residual[i, r] + grid) - grid
+            total[r] += (residual[i, r] + grid[r]) - grid[r]
 
 
 @kernel

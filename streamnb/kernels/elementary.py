@@ -33,8 +33,22 @@ def logarithm(x):
 
 
 @brick
+def exponential(x):
+    """e^x for -700 < x < 700."""
+    power, p = split_exponential(x)
+    return power * p + power
+
+
+@brick
 def exp_less_one(x):
-    """e^x - 1 to full precision for -700 < x < 700, by the series at x - k ln 2 and a factor 2^k."""
+    """e^x - 1 to full precision for -700 < x < 700."""
+    power, p = split_exponential(x)
+    return power * p + (power - 1.0)
+
+
+@brick
+def split_exponential(x):
+    """2^k, and e^r - 1 for r = x - k ln 2 by its series."""
     rounded = np.float64(x * (1.0 / (LN2_HIGH + LN2_LOW)) + ROUNDER)
     k = rounded - ROUNDER
     r = (x - k * LN2_HIGH) - k * LN2_LOW
@@ -44,5 +58,4 @@ def exp_less_one(x):
     p = 1.0 / 720.0 + r * (1.0 / 5040.0 + r * p)
     p = 1.0 / 24.0 + r * (1.0 / 120.0 + r * p)
     p = r + r * r * (0.5 + r * (1.0 / 6.0 + r * p))
-    power = np.int64((rounded.view(np.int64) << 52) + (1023 << 52)).view(np.float64)
-    return power * p + (power - 1.0)
+    return np.int64((rounded.view(np.int64) << 52) + (1023 << 52)).view(np.float64), p

@@ -240,7 +240,7 @@ class CurvedSums(Statistic):
         losses, slopes = self.loss.evaluated(scores, rows.y[:, None])
         descent.weigh_folds(losses, slopes, rows.weight, splits, self.folds, self.top, self.losses)
         grids = 3.0 * self.bound * self.unit
-        descent.add_intercepts(slopes, grids[-1], self.gradient[-1])
+        descent.add_intercepts(slopes, np.full(slopes.shape[1], grids[-1]), self.gradient[-1])
         add_products(chunk, None, slopes, grids[:-1], self.gradient)
         self._add_curvature(chunk, rows, scores)
 

@@ -221,7 +221,7 @@ class TermDescent:
         total = np.zeros((len(self._rows.leaves) + 1, values.shape[1]))
         kernels.add_terms(self._rows.places, values.reshape(-1, LANES), total)
         total[-1] = 0.0  # of terms that rows lack
-        add_intercepts(values, 0.0, total[-1])
+        add_intercepts(values, np.zeros(values.shape[1]), total[-1])
         return total
 
     def _preconditioned(self, gradient: np.ndarray, curvature: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

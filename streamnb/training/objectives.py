@@ -187,9 +187,7 @@ class Softmax(Objective):
 
     def losses(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         residual, losses = np.empty_like(scores), np.empty((len(scores), 1))
-        descent.below_largest(scores, targets, residual, losses)
-        np.exp(residual, out=residual)  # vectorised, unlike the loop of a kernel
-        descent.softmax_rows(residual, targets, losses)
+        descent.softmax_rows(scores, targets, residual, losses)
         return residual, losses
 
     def sampled_targets(self, labels: Any, n_rows: int) -> np.ndarray:
@@ -211,6 +209,8 @@ class Softmax(Objective):
 class Logistic(Objective):
     """ln(1 + exp(-s)) for each row of weights, s positive on the correct side."""
 
+    kernel = staticmethod(descent.logistic_rows)
+
     def intercepts(self, share: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore"):
             return np.log(share) - np.log1p(-share)
@@ -220,12 +220,6 @@ class Logistic(Objective):
         for part in (sums.own_weight, sums.weight - sums.own_weight):
             terms = terms - part * np.log(np.where(part > 0.0, part / sums.weight, 1.0))
         return terms
-
-    def losses(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        side = np.where(targets, scores, -scores)
-        e = np.exp(-np.abs(side))  # vectorised, unlike the loop of a kernel
-        wrong = np.where(side > 0.0, e, 1.0) / (1.0 + e)  # the probability of the other side
-        return np.where(targets, -wrong, wrong), np.maximum(-side, 0.0) + np.log1p(e)
 
     def hessian(self, scores: np.ndarray, targets: np.ndarray) -> np.ndarray:
         e = np.exp(-np.abs(scores))

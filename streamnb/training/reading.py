@@ -1,7 +1,7 @@
 """Reads the rows once for the loss and its gradient, in sums that merge."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from operator import add
@@ -27,6 +27,8 @@ from streamnb.training.objectives import Objective
 CACHED_SCORES = 1 << 18, 1 << 19  # scores of a batch, of dense and of sparse rows, so that it stays in the cache
 MIN_ROWS, MAX_ROWS = 64, 1 << 16
 FEW_MODELS = 8  # rows of weights, for which a loop along the columns of a row is faster
+TILE = 32  # dense rows whose slopes stay in the L1 cache
+SIDE_BY_SIDE = 1 << 20  # bytes of the weights of models that share products of dense rows
 CACHED_WEIGHTS = 3 << 20  # bytes of weights that stay in the cache
 WEIGHTS_KEY = "penalties or start"  # key of the digest of a read's weights: if it alone differs, these do
 MAX_STORED = 1 << 31  # values with 4-byte positions
@@ -147,11 +149,15 @@ class ReadTask(PassTask):
 
     def add(self, partial: ReadSums, block: Block) -> None:
         """Add one block of rows."""
+        alone = SideBySide([self])
         for rows in self.batches(block):
-            self.add_rows(partial, rows)
+            alone.add([partial], rows, rows.weight[:, None])
 
-    def batches(self, block: Block, shared: bool = False) -> Iterator["RowBatch"]:
-        """The rows of a block in prepared batches, which are the same for all reads of these rows."""
+    def batches(self, block: Block, shared: bool = False, n_dense: int = 1) -> Iterator["RowBatch"]:
+        """The rows of a block in prepared batches; sparse ones are the same for all reads of these rows.
+
+        Dense ones are scored by `n_dense` models at a time.
+        """
         chunk, _ = prepared_block(block, self.options)
         row_checks.check_n_features(chunk.shape[1], len(self.weights) - 1, "the first read")
         y = row_checks.check_y(block.y)
@@ -159,34 +165,13 @@ class ReadTask(PassTask):
         weight = np.ones(block.n_rows) if block.weight is None else np.asarray(block.weight, np.float64)
         same = block.forms is not None and block.forms.are_of(block.X) and self.options == RowOptions()
         forms = block.forms if same else None
-        n_scores, n_rows = CACHED_SCORES[isinstance(chunk, CSRChunk)], block.n_rows
-        n_parts = -(-n_rows // min(max(n_scores // self.weights.shape[1], MIN_ROWS), MAX_ROWS))
+        sparse, n_rows = isinstance(chunk, CSRChunk), block.n_rows
+        width = self.weights.shape[1] * (1 if sparse else n_dense)
+        n_parts = -(-n_rows // min(max(CACHED_SCORES[sparse] // width, MIN_ROWS), MAX_ROWS))
         for part in range(n_parts):  # of about equal size
             where = slice(part * n_rows // n_parts, (part + 1) * n_rows // n_parts)
             rows = chunk.of_rows(where.start, where.stop)
             yield RowBatch(where, rows, y[where], targets[where], weight[where], shared, forms=forms)
-
-    def add_rows(self, partial: ReadSums, rows: "RowBatch") -> np.ndarray:
-        """Add a batch of rows, and return their scores under `weights`."""
-        chunk, targets, weight, columns = rows.chunk, rows.targets, rows.weight, rows.columns(self.weights)
-        partial.rows += len(weight)
-        if self.class_weight is not None:
-            weight = weight * self.class_weight[targets if targets.ndim == 1 else own_class(targets)]
-        scores = scores_of(chunk, self.weights, columns)
-        if self.step is not None and self.lengths is not None:
-            slopes = scores_of(chunk, self.step, columns)
-            for length, sums in zip(self.lengths, partial.losses, strict=True):
-                _, losses = self.objective.losses(scores + length * slopes, targets)
-                descent.add_losses(losses, weight, self.top, sums, partial.largest)
-            return scores
-        residual, losses = self.objective.losses(scores, targets)
-        descent.add_losses(losses, weight, self.top, partial.losses[0], partial.largest)
-        descent.weigh(residual, weight)
-        descent.add_intercepts(residual, 3.0 * self.grid[-1], partial.gradient[-1])
-        if rows.shared:  # sums of columns stay in registers, which is faster once the columns exist, whatever the cache
-            columns = rows.columns(self.weights, cached=0)
-        add_products(chunk, columns, residual, 3.0 * self.grid[:-1], partial.gradient)
-        return scores
 
     def about(self) -> dict[str, str]:
         """As for any task, with weights compared by a digest."""
@@ -195,6 +180,93 @@ class ReadTask(PassTask):
             digest.update(b"" if array is None else array.tobytes())
         plain = {name: shown(value) for name, value in plain.items()}
         return {"the task": self.name, **plain, WEIGHTS_KEY: digest.hexdigest()[:16]}
+
+
+@dataclass(frozen=True, eq=False)
+class SideBySide:
+    """Reads of one kind, which add up a batch of rows in common products, each to the bits as it would alone."""
+
+    tasks: Sequence[ReadTask]
+
+    @classmethod
+    def groups(cls, tasks: Sequence[ReadTask]) -> "list[SideBySide]":
+        """The reads in groups of one kind, whose weights stay in the cache."""
+        groups: dict[Any, list[list[ReadTask]]] = {}
+        for task in tasks:
+            lengths = None if task.lengths is None else task.lengths.tobytes()
+            of_kind = groups.setdefault((type(task.objective), task.weights.shape, lengths), [[]])
+            if of_kind[-1] and (len(of_kind[-1]) + 1) * task.weights.nbytes > SIDE_BY_SIDE:
+                of_kind.append([])
+            of_kind[-1].append(task)
+        return [cls(group) for of_kind in groups.values() for group in of_kind]
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """(n_features + 1, M * R), for M reads."""
+        return _beside([task.weights for task in self.tasks])
+
+    @cached_property
+    def step(self) -> np.ndarray:
+        return _beside([task.step for task in self.tasks])
+
+    @cached_property
+    def grids(self) -> np.ndarray:
+        """Of a read alone (n_features + 1,), of others that of each row of weights, (n_features + 1, M * R)."""
+        if len(self.tasks) == 1:
+            return 3.0 * self.tasks[0].grid
+        width = self.tasks[0].weights.shape[1]
+        return 3.0 * np.repeat([task.grid for task in self.tasks], width, axis=0).T.copy()
+
+    def add(self, sums: Sequence[ReadSums], rows: RowBatch, weight: np.ndarray) -> np.ndarray:
+        """Add a batch of rows, weighed (n_rows, M) in each read, and return their scores, (n_rows, M, R)."""
+        task, targets, columns, n_reads = self.tasks[0], rows.targets, rows.columns(self.weights), len(self.tasks)
+        for of_read in sums:
+            of_read.rows += len(weight)
+        if any(each.class_weight is not None for each in self.tasks):
+            codes = targets if targets.ndim == 1 else own_class(targets)
+            weight = weight * np.column_stack([_factors(each, codes) for each in self.tasks])
+        targets = np.repeat(targets, n_reads, axis=0) if n_reads > 1 else targets
+        tops = np.array([each.top for each in self.tasks])
+        scores = scores_of(rows.chunk, self.weights, columns)
+        shape = len(weight), n_reads, -1
+
+        def add_losses(scores: np.ndarray, length: int) -> np.ndarray:
+            slopes, losses = task.objective.losses(scores.reshape(len(weight) * n_reads, -1), targets)
+            n_losses = losses.shape[1]
+            total, largest = np.zeros((2, n_reads, n_losses))
+            descent.add_losses(losses.reshape(shape), weight, tops, total, largest)
+            for of_read, top, some, most in zip(sums, tops, total, largest, strict=True):
+                of_read.losses[length] = np.minimum(of_read.losses[length] + some, 2.0 * top)
+                np.maximum(of_read.largest, most, out=of_read.largest)
+            return slopes
+
+        if task.lengths is not None:
+            slopes = scores_of(rows.chunk, self.step, columns)
+            for number, length in enumerate(task.lengths):
+                add_losses(scores + length * slopes, number)
+            return scores.reshape(shape)
+        residual = add_losses(scores, 0)
+        descent.weigh(residual.reshape(shape), weight)
+        residual = residual.reshape(scores.shape)
+        gradient = sums[0].gradient if n_reads == 1 else np.zeros(self.weights.shape)
+        width = task.weights.shape[1]
+        last = np.repeat([3.0 * each.grid[-1] for each in self.tasks], width)
+        descent.add_intercepts(residual, last, gradient[-1])
+        if rows.shared:  # sums of columns stay in registers, which is faster once the columns exist, whatever the cache
+            columns = rows.columns(self.weights, cached=0)
+        add_products(rows.chunk, columns, residual, self.grids[:-1], gradient)
+        for m, of_read in enumerate(sums if n_reads > 1 else []):
+            of_read.gradient += gradient[:, m * width : (m + 1) * width]
+        return scores.reshape(shape)
+
+
+def _beside(tables: Sequence[Any]) -> np.ndarray:
+    return tables[0] if len(tables) == 1 else np.concatenate(tables, axis=1)
+
+
+def _factors(task: ReadTask, codes: np.ndarray) -> np.ndarray:
+    """The class weights of rows."""
+    return np.ones(len(codes)) if task.class_weight is None else task.class_weight[codes]
 
 
 class FactoredWeights(NamedTuple):
@@ -225,6 +297,52 @@ def prepared_alike(tasks: Sequence[ReadTask]) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
+class PreparedAlike:
+    """The reads that leave out each of some folds, and what is judged on its rows, all prepared as for `template`."""
+
+    template: ReadTask
+    by_fold: dict[Any, tuple[list[ReadTask], list[Any]]]
+
+    @cached_property
+    def places(self) -> dict[int, tuple[Any, int]]:
+        """By the identity of a read, its fold and its place among those of the fold."""
+        return {id(task): (fold, k) for fold, (reads, _) in self.by_fold.items() for k, task in enumerate(reads)}
+
+    @cached_property
+    def groups(self) -> list[SideBySide]:
+        return SideBySide.groups([task for reads, _ in self.by_fold.values() for task in reads])
+
+    @cached_property
+    def alone(self) -> list[SideBySide]:
+        return [SideBySide([task]) for reads, _ in self.by_fold.values() for task in reads]
+
+    @property
+    def most(self) -> int:
+        """The number of reads in the largest group."""
+        return max((len(group.tasks) for group in self.groups), default=1)
+
+    def add_batch(self, parts: dict[Any, list[Any]], rows: RowBatch, own: dict[Any, np.ndarray]) -> None:
+        """Add a batch of rows to the sums without each fold, and its `own` ones, of (n_rows,), to its evaluation."""
+        weights = {fold: np.where(inside, 0.0, rows.weight) for fold, inside in own.items()}
+        known: dict[int, Any] = {id(held.weights): None for _, judged in self.by_fold.values() for held in judged}
+        for group in self.alone if isinstance(rows.chunk, CSRChunk) else self.groups:
+            places = [self.places[id(task)] for task in group.tasks]
+            weight = np.column_stack([weights[fold] for fold, _ in places])
+            scores = group.add([parts[fold][k] for fold, k in places], rows, weight)
+            for m, (task, (fold, _)) in enumerate(zip(group.tasks, places, strict=True)):
+                if id(task.weights) in known:
+                    known[id(task.weights)] = scores[own[fold], m]
+        for fold, (_, judged) in self.by_fold.items():
+            inside, found = np.flatnonzero(own[fold]), []
+            if judged and inside.size:
+                chunk = rows.chunk.picked(inside)
+                for held in judged:
+                    scores = known[id(held.weights)]
+                    found.append(judged_scores(chunk, held.weights) if scores is None else scores)
+                judged[0].add(parts[fold][-1], np.stack(found, axis=2), rows.y[inside], rows.weight[inside])
+
+
+@dataclass(frozen=True, eq=False)
 class SharedRead(PassTask):
     """Gives every row to the models of all folds, which learn from it or, if it is of their fold, are judged on it.
 
@@ -247,15 +365,19 @@ class SharedRead(PassTask):
         return found
 
     @cached_property
-    def apart(self) -> list[tuple[ReadTask, list[Any]]]:
-        """A read of each fold, which defines how its rows are prepared."""
-        return [(reads[0] if reads else judged[0].task, [fold]) for fold, (reads, judged) in self.by_fold.items()]
+    def apart(self) -> "list[PreparedAlike]":
+        """What is read of each fold by itself."""
+        of_folds = []
+        for fold, (reads, judged) in self.by_fold.items():
+            template = reads[0] if reads else judged[0].task
+            of_folds.append(PreparedAlike(template, {fold: (reads, judged)}))
+        return of_folds
 
     @cached_property
-    def templates(self) -> list[tuple[ReadTask, list[Any]]]:
-        """Reads that define how rows are prepared, each with the folds that it serves."""
-        tasks = [task for task, _ in self.apart]
-        return [(tasks[0], list(self.by_fold))] if prepared_alike(tasks) else self.apart
+    def templates(self) -> "list[PreparedAlike]":
+        """What is read of all folds that prepare their rows in the same way."""
+        tasks = [each.template for each in self.apart]
+        return [PreparedAlike(tasks[0], self.by_fold)] if prepared_alike(tasks) else self.apart
 
     def partial(self) -> TotalsOfRead:
         """For each fold, the sums of its reads, then an evaluation of the weights to judge, if there are any."""
@@ -266,38 +388,19 @@ class SharedRead(PassTask):
         return TotalsOfRead(parts, np.zeros(self.folding.n_splits, np.int64))
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
-        return Wants(block_bytes=min(len(self.passes) * self.templates[0][0].weights.nbytes, BLOCK_BYTES))
+        return Wants(block_bytes=min(len(self.passes) * self.templates[0].template.weights.nbytes, BLOCK_BYTES))
 
     def add(self, partial: TotalsOfRead, block: Block) -> None:
         """Add one block of rows."""
         splits = self.folding.splits(block.first_row, block.n_rows, block.split)
         partial.rows[:] += np.bincount(splits.reshape(-1), minlength=self.folding.n_splits)
         parts = dict(zip(self.by_fold, partial.parts, strict=True))
-        for template, folds in self.apart if block.by_fold else self.templates:
-            shared = len(self.passes) * len(folds) > 2 * len(self.by_fold)
-            for rows in template.batches(block.outside(folds[0]), shared):
-                for fold in folds:
-                    own = np.flatnonzero(splits[fold // self.folding.n_folds, rows.where] == fold)
-                    self._add_batch(parts[fold], rows, fold, own)
-
-    def _add_batch(self, part: list[Any], rows: RowBatch, fold: int, own: np.ndarray) -> None:
-        """Add a batch of rows, of which the `own` ones are in the fold, to the sums without it and its evaluation."""
-        reads, judged = self.by_fold[fold]
-        weight, known = rows.weight.copy(), dict[int, Any]()
-        weight[own] = 0.0
-        others = replace(rows, weight=weight)
-        for held in judged:
-            known[id(held.weights)] = None
-        for task, sums in zip(reads, part, strict=False):
-            scores = task.add_rows(sums, others)
-            if id(task.weights) in known:
-                known[id(task.weights)] = scores[own]
-        if judged and own.size:
-            chunk, found = rows.chunk.picked(own), []
-            for held in judged:
-                scores = known[id(held.weights)]
-                found.append(judged_scores(chunk, held.weights) if scores is None else scores)
-            judged[0].add(part[-1], np.stack(found, axis=2), rows.y[own], rows.weight[own])
+        for alike in self.apart if block.by_fold else self.templates:
+            first = next(iter(alike.by_fold))
+            shared = len(self.passes) * len(alike.by_fold) > 2 * len(self.by_fold)
+            for rows in alike.template.batches(block.outside(first), shared, alike.most):
+                own = {fold: splits[fold // self.folding.n_folds, rows.where] == fold for fold in alike.by_fold}
+                alike.add_batch(parts, rows, own)
 
     def answers(self, total: TotalsOfRead, report: Report) -> list[Any]:
         """The result of each pass, from the totals of the read."""
@@ -350,17 +453,21 @@ def scores_of(chunk: Chunk, weights: np.ndarray, columns: ColumnForm | None = No
 def add_products(
     chunk: Chunk, columns: ColumnForm | None, residual: np.ndarray, grid: np.ndarray, gradient: np.ndarray
 ) -> None:
-    """Add the products of features and slopes of rows to a gradient, each rounded on a grid, except where it is 0."""
+    """Add the products of features and slopes of rows to a gradient, each rounded on a grid, except where it is 0.
+
+    The grid is that of each feature; of dense rows it may also be that of each row of weights, as the gradient.
+    """
     if columns is not None:
         add_products_columns(*columns, residual, grid, gradient)
     elif isinstance(chunk, CSRChunk):
         descent.add_products_csr(chunk.data, chunk.indices, chunk.indptr, residual, grid, gradient)
-    elif residual.shape[1] <= FEW_MODELS:
+    elif residual.shape[1] <= FEW_MODELS and grid.ndim == 1:
         of_rows = np.zeros((residual.shape[1], len(grid)))
         descent.add_products_few(chunk.values, residual, grid, of_rows)
         gradient[: len(grid)] += of_rows.T
     else:
-        descent.add_products_dense(chunk.values, residual, grid, gradient)
+        scratch = np.empty(TILE), np.arange(TILE)
+        descent.add_products_dense(chunk.values, residual, grid, *scratch, gradient)
 
 
 def own_class(targets: np.ndarray) -> np.ndarray:

@@ -22,10 +22,7 @@ def both(kernel, scores, targets, width):
 
 def test_softmax():
     codes = rng.integers(0, 4, 30)
-    residual, losses = both(descent.below_largest, SCORES, codes, 1)
-    np.testing.assert_array_equal(residual, SCORES - SCORES.max(axis=1, keepdims=True))
-    np.exp(residual, out=residual)
-    descent.softmax_rows(residual, codes, losses)
+    residual, losses = both(descent.softmax_rows, SCORES, codes, 1)
     np.testing.assert_allclose(residual, softmax(SCORES, axis=1) - np.eye(4)[codes], atol=1e-15)
     np.testing.assert_allclose(losses[:, 0], -log_softmax(SCORES, axis=1)[np.arange(30), codes], atol=1e-14)
 
@@ -43,15 +40,15 @@ def test_losses_add_up_in_any_order_even_where_there_are_too_many():
     found = set()
     for seed in range(5):
         order = np.random.default_rng(seed).permutation(500)
-        total, largest = np.zeros(2), np.zeros(2)
-        descent.add_losses(losses[order], weight[order], 512.0, total, largest)
-        found.add((*total, *largest))
+        total, largest = np.zeros((2, 1, 2))
+        descent.add_losses(losses[order, None], weight[order, None], np.array([512.0]), total, largest)
+        found.add((*total[0], *largest[0]))
     assert len(found) == 1
     clean, kept = np.delete(losses, 3, axis=0), np.delete(weight, 3)
-    total, largest = np.zeros(2), np.zeros(2)
-    descent.add_losses(clean, kept, 512.0, total, largest)
-    np.testing.assert_allclose(total[0], kept @ clean[:, 0], rtol=1e-12)
-    assert total[1] == 1024.0 and largest[0] == np.delete(clean, 4, axis=0)[:, 0].max()
+    total, largest = np.zeros((2, 2, 1))  # of two models, each with a loss and a bound of its own
+    descent.add_losses(clean[:, :, None], np.column_stack([kept, kept]), np.array([512.0, 256.0]), total, largest)
+    np.testing.assert_allclose(total[0, 0], kept @ clean[:, 0], rtol=1e-12)
+    assert total[1, 0] == 512.0 and largest[0, 0] == np.delete(clean, 4, axis=0)[:, 0].max()
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint8])
@@ -66,8 +63,12 @@ def test_products_add_up_in_any_order_and_any_form(dtype):
     for seed in range(4):
         order = np.random.default_rng(seed).permutation(400)
         total = np.zeros((7, 3))
-        descent.add_products_dense(frozen(values[order]), residual[order], grid, total)
-        descent.add_intercepts(residual[order], 3.0 * 512.0, total[6])
+        scratch = np.empty(32), np.arange(32)
+        descent.add_products_dense(frozen(values[order]), residual[order], grid, *scratch, total)
+        descent.add_intercepts(residual[order], np.full(3, 3.0 * 512.0), total[6])
+        each = np.zeros((7, 3))
+        descent.add_products_dense(frozen(values[order]), residual[order], grid[:, None] * np.ones(3), *scratch, each)
+        each[6] = total[6]
         again = np.zeros((7, 3))
         descent.add_products_csr(*stored(values[order]), residual[order], grid, again)
         again[6] = total[6]
@@ -78,13 +79,13 @@ def test_products_add_up_in_any_order_and_any_form(dtype):
             descent.add_products_csr(*stored(values[order]), np.ascontiguousarray(residual[order][:, [r]]), grid, one)
             single[:, r] = one[:, 0]
         single[6] = total[6]
-        found += [total, again, np.vstack([few.T, total[6]]), single]
+        found += [total, each, again, np.vstack([few.T, total[6]]), single]
     assert all(np.array_equal(total, found[0]) for total in found)
     np.testing.assert_allclose(found[0][:6], values.astype(float).T @ residual, rtol=1e-11, atol=1e-9)
     np.testing.assert_allclose(found[0][6], residual.sum(axis=0), rtol=1e-11, atol=1e-9)
 
 
 def test_rows_of_weight_0_have_no_residual():
-    residual = np.array([[1.0, np.inf], [2.0, 3.0]])
-    descent.weigh(residual, np.array([0.0, 0.5]))
-    assert residual.tolist() == [[0.0, 0.0], [1.0, 1.5]]
+    residual = np.array([[[1.0, np.inf]], [[2.0, 3.0]]])
+    descent.weigh(residual, np.array([[0.0], [0.5]]))
+    assert residual.tolist() == [[[0.0, 0.0]], [[1.0, 1.5]]]

@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from streamnb.fits.passes import Pass
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
+from streamnb.rows.splits import Folding
+from streamnb.training.cutting_planes import CrammerSinger
 from streamnb.training.objectives import Logistic, Softmax, SquaredHinge
-from streamnb.training.reading import ReadTask, power_above
+from streamnb.training.reading import ReadTask, SharedRead, power_above
 
 rng = np.random.default_rng(2)
 X = rng.normal(size=(90, 5)) * (rng.random((90, 5)) < 0.6)
@@ -74,3 +77,23 @@ def test_weights_that_no_cache_holds_give_the_same_bits_by_columns_and_by_rows()
 def test_rows_of_another_width_are_refused():
     with pytest.raises(ValueError, match="4 features"):
         read(task(Softmax()), opened(X[:, :4], CODES))
+
+
+@pytest.mark.parametrize("objective", [Softmax(), Logistic(), SquaredHinge(), CrammerSinger()], ids=repr)
+@pytest.mark.parametrize("lengths", [None, np.array([0.5, 1.0])], ids=["gradient", "line"])
+def test_reads_side_by_side_leave_the_bits_of_each_alone(objective, lengths):
+    tasks = []
+    for m in range(5):
+        factors = None if m % 2 else np.array([1.0, 2.0, 0.5 + m])
+        one = task(objective, class_weight=factors, step=None if lengths is None else STEP * m, lengths=lengths)
+        tasks.append(replace(one, weights=POINT * (m + 1), grid=one.grid * 2.0**m, top=one.top * 2.0**m))
+    tasks.append(replace(tasks[0], weights=POINT[:, :3] * 0.0, grid=tasks[0].grid / 8.0))
+    folding = Folding(2)
+    read_of_folds = SharedRead(tuple(Pass(each, without=m % 2) for m, each in enumerate(tasks)), folding)
+    found = read_of_folds.answers(read(read_of_folds, opened(X, CODES, WEIGHT)), None)
+    assert len(read_of_folds.templates[0].groups) == 1
+    for m, each in enumerate(tasks):
+        others = WEIGHT * (folding.splits(0, 90, None)[0] != m % 2)
+        alone = read(each, opened(X, CODES, others))
+        for name, value in alone.arrays().items():
+            assert np.array_equal(value, found[m].arrays()[name]), (m, name)
