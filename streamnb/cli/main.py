@@ -1,4 +1,4 @@
-"""The command group and its exit codes: 0, 1 for bad data, 2 for wrong use, 75 when asked to stop."""
+"""The command group and its exit codes: 0, 1 for bad data, 2 for wrong use, 3 for drift, 75 when asked to stop."""
 
 import sys
 import warnings
@@ -54,6 +54,7 @@ COMMANDS = {  # the module of each, which is imported when it is called, and wha
     "select": (_that_read, "Write the rows of a corpus that models choose, with their score beside them."),
     "evaluate": (_that_read, "Judge a model on rows whose labels are known."),
     "report": (_that_read, "Write one page of HTML that shows a model, judged on rows with known labels."),
+    "drift": (_that_read, "Compare new rows with those that a model has learned from."),
     "inspect": (_that_read, "Show a model, and the features that matter most for its classes."),
     "export": (_that_read, "Write a model for other programs: .onnx or .json, or .snb without its statistics."),
     "warm": (_that_read, "Compile the usual kernels once, for a container image, and say where they are kept."),
@@ -112,9 +113,9 @@ def _say_warning(
 def status(arguments: Sequence[str]) -> int:
     """Run a command, print its error if there is one, and return the exit code."""
     try:
-        commands(list(arguments), prog_name="streamnb", standalone_mode=False)
+        ended = commands(list(arguments), prog_name="streamnb", standalone_mode=False)
         sys.stdout.flush()  # here, where a full disk is an error
-        return 0
+        return ended or 0  # what a command exits with
     except click.ClickException as error:
         error.show()
         return USE

@@ -40,6 +40,7 @@ from streamnb.searching.search_result import Search
 from streamnb.searching.warming import warming
 
 SHARES, NUMBERS = (Parsed(by_name(kind), "a number, or numbers by label: en=5,de=2") for kind in (float, int))
+MOVED = 3  # the exit status of drift
 WAYS = "threshold", "share", "number", "resample", "where"
 OF_ROWS = "y", "weight", "text", "groups", "by", "against", "interval"
 
@@ -211,6 +212,30 @@ def report(model: str, data: str | None, out: str, **settings: Any) -> None:
             write_report(shown, given, path, force=settings["force"], file=model)
     assert path is not None
     say(f"{out}: {path.stat().st_size:,} bytes")
+
+
+@click.command()
+@click.argument("model")
+@click.argument("data")
+@click.option("--against", help="Rows to compare DATA with, in place of the sums that the model keeps.")
+@click.option("--threshold", type=float, default=0.2, show_default=True, help="The index from which a column moved.")
+@click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
+@CLIENT
+def drift(model: str, data: str, against: str | None, threshold: float, as_json: bool, client: str | None) -> None:
+    """Compare new rows with those that a model has learned from; the exit status is 3 if columns have moved.
+
+    Example: streamnb drift model.snb week.parquet --json
+    """
+    fitted = model_of(model)
+    given = (None if path is None else rows_of(path, {"text": None})[0] for path in (data, against))
+    with connected(client):
+        found = fitted.drift(*given, threshold=threshold)
+    if as_json:
+        write_json(found.summary())
+    else:
+        click.echo(found)
+    if found.moved:
+        raise click.exceptions.Exit(MOVED)
 
 
 @click.command()

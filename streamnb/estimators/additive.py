@@ -29,12 +29,14 @@ from streamnb.models.linear import LinearModel
 from streamnb.passes.checkpoint import checkpoint_folder
 from streamnb.passes.contract import Reading, RunOptions
 from streamnb.passes.run import run_reads
+from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.table_opening import ANY
 from streamnb.selection.additive_fit import LEAST_FACTOR, NUMBERS, AdditiveRequest, CodedRows, fit_terms
 from streamnb.selection.fold_models import ModelGroups
 from streamnb.selection.score_table import check_choice, warn_of_ends
 from streamnb.selection.split_intervals import split_interval
+from streamnb.stats.stability import ColumnProfile
 from streamnb.training.fitting import DescentMethod
 from streamnb.training.learner import Learner
 from streamnb.training.objectives import softmax_of
@@ -395,6 +397,11 @@ class AdditiveClassifier(TrainedClassifier):
     def _opened(self, X: Any, *beside: Any, labelled: bool = True) -> Source:
         rows = super()._opened(X, *beside, labelled=labelled)
         return rows if rows.lazy else AbsentCountingSource(rows, self._of_terms()[1], self._tables.features)
+
+    def _profile(self) -> ColumnProfile | None:
+        counts, starts = self._tables.counts, self._of_terms()[1].starts
+        weight = float(counts[: starts[1]].sum())  # each row has a code of the first feature
+        return ColumnProfile("sum", RowOptions(), round(weight), weight, counts) if weight > 0.0 else None
 
     def _learner(self) -> Learner:
         return learner_of(self, DescentMethod(softmax_of))

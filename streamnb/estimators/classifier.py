@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from operator import methodcaller
 from typing import Any, ClassVar, Self
 
@@ -21,6 +22,7 @@ from streamnb.estimators.preparation import Preparation, StepRequest
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.judging import EvaluationOptions, judged, needs_in_full
 from streamnb.evaluation.slices import MIN_ROWS
+from streamnb.explaining.drifting import Drift, drift
 from streamnb.explaining.feature_tables import contrasting_features, contributions, strongest_features
 from streamnb.export.as_portable import portable
 from streamnb.export.as_sklearn import as_sklearn
@@ -32,6 +34,8 @@ from streamnb.models.portable import PortableModel
 from streamnb.problem.family import Family
 from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.source import Source
+from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.stability import ColumnProfile
 
 
 def recalibrate(estimator: Classifier, calibration: Callable[[LinearModel], LinearModel]) -> None:
@@ -449,6 +453,51 @@ class Classifier(ClassifierMixin, BaseEstimator):
         self._explained()
         model, rows = self._ready(X)
         return contributions(model, preparation.names_of_columns(self), rows, class_, against)
+
+    def _profile(self) -> ColumnProfile | None:
+        """The sums of the columns of the rows that the model has learned from, where it keeps them."""
+        stats = vars(self).get("stats_")
+        return ColumnProfile.of(stats) if isinstance(stats, ClassStats) else None
+
+    def drift(self, X: Rows, against: Rows | None = None, *, threshold: float = 0.2) -> Drift:
+        """How new rows differ from those that the model has learned from: columns, new categories, gaps and scores.
+
+        Columns are compared by their population stability index (PSI), ``sum (q - p) ln(q / p)`` over shares p and q of
+        bins, categories or words; by its value for normal distributions where the model takes numbers as they are.
+        The rows are read four times.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features)
+            Rows, as for `predict`; labels are not needed.
+        against : (n_rows, n_features), optional
+            Rows to compare with, instead of the sums that the model keeps; then distributions of scores are compared,
+            too.
+        threshold : float
+            The index from which on a column has moved: .1 is usually called slight, .25 large.
+
+        Returns
+        -------
+        Drift
+            Its `moved` lists the columns that moved; `columns`, `values`, `unseen` and `scores` are data frames, and
+            `summary()` is for JSON.
+
+        Raises
+        ------
+        ValueError
+            X lacks a column, has no rows, or the model keeps no sums and `against` is not given.
+
+        Examples
+        --------
+        >>> import streamnb as snb
+        >>> rows = [{"city": city, "late": late} for city in ("Rome", "Oslo") for late in ("no", "yes")] * 50
+        >>> found = snb.LinearNB().fit(rows, "late").drift([{"city": "Rome"}, {"city": "Kyiv"}] * 100)
+        >>> found.moved, found.unseen["value"].tolist(), found.unseen["rows"].tolist()
+        (['city'], ['Kyiv'], [100])
+        """
+        self._fitted_model()  # raises where there is none
+        opened = partial(self._opened, labelled=False)
+        return drift(self, self._preparation, self._profile(), opened, (X, against), threshold)
 
     # ---- files -------------------------------------------------------------------------------------------------------
 

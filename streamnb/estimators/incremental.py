@@ -19,7 +19,6 @@ from streamnb.estimators.preparation import (
     adopt_columns,
     all_or_nothing,
     fitting,
-    names_of_columns,
     opened_to_add,
     opened_to_fit,
     restore_rows,
@@ -332,27 +331,6 @@ class IncrementalClassifier(Classifier):
                 self._check_whole(self._weighted)
             self._finish()
         return self
-
-    def drift(self, new: Any, n_features: int = 20) -> Any:
-        """The features whose means changed most between the rows of this model and other rows; reads no data.
-
-        Parameters
-        ----------
-        new : fitted classifier or ClassStats
-            With the same columns, scanned in the same way.
-        n_features : int
-            The largest number of rows of the table.
-
-        Returns
-        -------
-        pandas.DataFrame
-            As from `ClassStats.drift`, with the names of the features.
-        """
-        check_is_fitted(self, "stats_")
-        ours, theirs = names_of_columns(self), names_of_columns(new)
-        if ours is not None and theirs is not None and not np.array_equal(ours, theirs):
-            raise ValueError("new has features of other names; drift is of the same columns")
-        return self.stats_.drift(getattr(new, "stats_", new), n_features, feature_names=ours)
 
     # ---- files and tags ----------------------------------------------------------------------------------------------
 

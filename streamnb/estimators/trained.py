@@ -43,12 +43,13 @@ from streamnb.selection.fold_models import ModelGroups, fit_at_point
 from streamnb.selection.folded_scan import ScannedRows, scan_to_train
 from streamnb.selection.out_of_fold import LEAST_FOLDS, check_enough_classes
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.stability import ColumnProfile, checked_profile
 from streamnb.stats.totals import deviations
 from streamnb.training.learner import FittedModel, Learner
 from streamnb.training.method import Method
 from streamnb.training.objectives import check_strength
 
-_FITTED = "model", "n_features", "history", "converged", "report", "calibrated", "step", *OF_ROWS
+_FITTED = "model", "n_features", "history", "converged", "report", "calibrated", "step", "sums", *OF_ROWS
 _OF_LEARNERS = {each.name for each in fields(Learner)} - {"name", "method"}
 
 POINT: dict[str, Check] = {  # parameters that may be chosen from a grid
@@ -84,6 +85,7 @@ class TrainedClassifier(Classifier):
     _history: tuple[str, ...] = ("objective", "gradient_norm", "seconds")
     _saved: tuple[str, ...] = ("params", "fitted")  # parts of the state in a file
     _calibrated = False
+    _sums: ColumnProfile | None = None  # of the rows of the fit
     transform = Parameter()
     decision_function = decision_function
 
@@ -212,8 +214,11 @@ class TrainedClassifier(Classifier):
         RowOptions(of_values(self._step_request().transform), learner.normalize)
 
     def _keep(self, fitted: FittedModel, stats: ClassStats | None = None) -> None:
-        """Keep a model, and the deviations of its columns where `stats` of the rows are given and it matters."""
+        """Keep a model, the sums of its columns, by `stats` of the rows, and their deviations where it matters."""
         model, self.history_, self.report_ = fitted.model, fitted.history, fitted.report
+        self._sums = None if stats is None else ColumnProfile.of(stats)
+        if self._sums is not None and not self._preparation.has_units:
+            self._sums = replace(self._sums, variance=None)
         if stats is not None and self._preparation.has_units:
             of_columns = deviations(stats)
             model = replace(model, deviations=of_columns if model.scale is None else of_columns * model.scale)
@@ -252,6 +257,9 @@ class TrainedClassifier(Classifier):
     def _calibrates(self) -> bool:
         return True
 
+    def _profile(self) -> ColumnProfile | None:
+        return self._sums
+
     def _set_model(self, model: LinearModel, calibrated: bool = False) -> None:
         self._model, self._calibrated = model, self._calibrated or calibrated
 
@@ -271,6 +279,7 @@ class TrainedClassifier(Classifier):
         fitted = {"model": self._model, "n_features": self._model.n_features, "history": self.history_}
         fitted |= {"converged": self.converged_, "report": asdict(self.report_), "calibrated": self._calibrated}
         fitted |= state_of_rows(self) | ({} if self._step is None else {"step": self._step})
+        fitted |= {} if self._sums is None else {"sums": self._sums}
         return {"params": self.get_params(deep=False), "fitted": fitted}
 
     @classmethod
@@ -289,6 +298,7 @@ class TrainedClassifier(Classifier):
         restore_rows(self, fitted, self._step_request(), fitted.get("step"), model.n_features)
         is_calibrated = arguments.one_of("calibrated", fitted.get("calibrated", False), [False, True])
         self._keep(FittedModel(model, history, converged, Report._from_state(fitted["report"]), is_calibrated))
+        self._sums = checked_profile(fitted.get("sums"), model.n_features)
         return self
 
     def __sklearn_tags__(self) -> Any:

@@ -7,7 +7,6 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence
 from streamnb.core.frames import pandas_for
@@ -38,6 +37,7 @@ from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan, run_scan
 from streamnb.solving import trees
 from streamnb.solving.trees import EVIDENCE, TreeCounts, pull_of, tree_model
+from streamnb.stats.stability import ColumnProfile
 
 FAMILIES = "bernoulli", "categorical"
 NO_ROWS = "at 0 a level without rows has log probability -inf"
@@ -338,26 +338,8 @@ class TreeNB(IncrementalClassifier):
         """Names of the columns of `coef_`."""
         return self._columns.names(self._indicator_names)
 
-    def drift(self, new: Any, n_features: int = 20) -> Any:
-        """The columns whose shares changed most between the rows of this model and other rows; reads no data.
-
-        Parameters
-        ----------
-        new : fitted TreeNB
-            With the same columns.
-        n_features : int
-            The largest number of rows of the table.
-
-        Returns
-        -------
-        pandas.DataFrame
-            As from `ClassStats.drift`.
-        """
-        check_is_fitted(self, "stats_")
-        if not isinstance(new, TreeNB) or new._indicator_names != self._indicator_names:
-            raise ValueError(f"new={new!r} should be a fitted TreeNB of the same columns")
-        ours, theirs = trees.presence_stats(self.stats_), trees.presence_stats(new.stats_)
-        return ours.drift(theirs, n_features, feature_names=self._indicator_names)
+    def _profile(self) -> ColumnProfile | None:
+        return ColumnProfile.of(trees.presence_stats(self.stats_))
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 

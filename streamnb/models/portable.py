@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import numpy as np
 
@@ -296,6 +296,14 @@ class PortableModel(persistence.Saved):
         else:  # exp of nonpositive numbers only
             shares = np.where(scores > 0.0, 1.0, np.exp(np.minimum(scores, 0.0))) / (1.0 + np.exp(-abs(scores)))
         return shares if self.probabilities in ("sigmoid", "reference") else shares / shares.sum(axis=1, keepdims=True)
+
+    @property
+    def drift(self) -> NoReturn:
+        """Not available, as there are no sums of the rows of the fit."""
+        raise AttributeError(
+            "a model saved with stats=False has no sums of the columns of its training rows, with which drift compares "
+            "new rows; save it with its statistics, too, and load that file for drift"
+        )
 
     # ---- files -------------------------------------------------------------------------------------------------------
 

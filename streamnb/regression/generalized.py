@@ -33,6 +33,7 @@ from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import with_folds
 from streamnb.selection.score_table import warn_of_ends
 from streamnb.selection.split_intervals import split_interval
+from streamnb.stats.stability import ColumnProfile
 
 ENOUGH = 3e-3  # of the norm of the gradient at the start, for models that are only compared
 HIGHEST, LOWEST = 10.0, 1e-6  # alphas that are tried, in units of the curvature at the mean of the target
@@ -157,7 +158,7 @@ class GeneralizedRegressor(LinearRegressor):
         options = replace(options, checkpoint=checkpoint_folder(options.checkpoint))
         asked = ExposedSums.asked(self._loss, offset is not None, task.folding, options.memory_limit)
         sums, report = yield ReadRequest(StatisticTask(asked), rows, options.of_pass("scan"))
-        self._used = self.get_params(deep=False)
+        self._used, self._sums = self.get_params(deep=False), ColumnProfile.of(sums.features)
         newton = Newton(sums, self.fit_intercept, self.standardize, float(self.tol), options.memory_limit)
         model, residuals, of_reads = yield from self._trained(newton, rows, options)
         self.report_ = report + of_reads

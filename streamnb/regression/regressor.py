@@ -20,6 +20,7 @@ from streamnb.estimators.classifier import checked_meta
 from streamnb.estimators.incremental import check_forgotten_weight, checked_decay
 from streamnb.estimators.preparation import Preparation, StepRequest
 from streamnb.evaluation.tallied import check_level
+from streamnb.explaining.drifting import Drift, drift
 from streamnb.export.writing import RegressionWeights, scoring_of, sklearn_regression_of, write
 from streamnb.fits.passes import StatisticTask
 from streamnb.models.linear import linear_scores
@@ -37,6 +38,7 @@ from streamnb.rows.labels import TARGETS
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, check_n_folds
 from streamnb.scanning.class_scan import with_folds
+from streamnb.stats.stability import ColumnProfile, checked_profile
 
 _WIDE: tuple[str, ...] = (
     "n_features_in_",
@@ -66,6 +68,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     residuals_: Residuals | None = None
     _preparation = Preparation()
     _loss: TweedieLoss = SQUARES
+    _sums: ColumnProfile | None = None  # of the rows of the fit, where there is no `stats_`
     _kept_wide: tuple[str, ...] = _WIDE  # what files keep of models without sums
     fit_intercept: bool
     seed: int  # of folds, where there are any
@@ -503,6 +506,19 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 
     explain = explain
 
+    def drift(self, X: Rows, against: Rows | None = None, *, threshold: float = 0.2) -> Drift:
+        """How new rows differ from those that the model has learned from; as `drift` of classifiers.
+
+        Examples
+        --------
+        >>> import numpy as np, streamnb as snb
+        >>> X = np.random.default_rng(0).normal(size=(500, 2))
+        >>> snb.Ridge().fit(X, X[:, 0]).drift(X + [0.0, 1.0]).moved
+        ['x1']
+        """
+        profile = ColumnProfile.of(self.stats_.joined, self.n_features_in_) if hasattr(self, "stats_") else self._sums
+        return drift(self, self._preparation, profile, self._opened, (X, against), threshold)
+
     # ---- files -------------------------------------------------------------------------------------------------------
 
     def save(self, path: Any, *, meta: Any = None) -> None:
@@ -518,6 +534,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
             fitted |= {"stats_": replace(self.stats_, encoding=None), "decay_": self.decay_}
         else:
             fitted |= {name: getattr(self, name) for name in self._kept_wide}
+            fitted |= {} if self._sums is None else {"sums": self._sums}
         if self.residuals_ is not None:
             fitted["residuals_"] = self.residuals_
         return {"params": self._used, "fitted": fitted | preparation.state_of_rows(self)}
@@ -525,12 +542,13 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
         params, fitted = persistence.parts(cls, state, params=dict[str, Any], fitted=dict[str, Any])
-        self, fitted = cls(**params), persistence.known(cls, fitted, *_FITTED, *cls._kept_wide)
+        self, fitted = cls(**params), persistence.known(cls, fitted, *_FITTED, "sums", *cls._kept_wide)
         self._check_params()
         self._n_threads = 1
         report = persistence.restored(Report, fitted["report_"])
         if "stats_" not in fitted:
             self._restore_wide(fitted)
+            self._sums = checked_profile(fitted.get("sums"), self.n_features_in_)
             self.report_, self._used = report, self.get_params(deep=False)
             self._restore_residuals(fitted)
             preparation.restore_rows(self, fitted, StepRequest(cls.__name__), None, self.n_features_in_)

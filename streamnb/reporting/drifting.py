@@ -7,54 +7,77 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.estimators.classifier import Classifier, model_and_rows
-from streamnb.estimators.preparation import names_of_columns
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.passes.contract import RunOptions
-from streamnb.passes.run import run
-from streamnb.reporting.facts import FactTable, column_name, shown
-from streamnb.rows.preparing import RowOptions
-from streamnb.rows.source import Source
-from streamnb.scanning.class_scan import ClassScan, ScanOfAll
-from streamnb.stats.class_stats import ClassStats
+from streamnb.explaining.drifting import Drift
+from streamnb.reporting.facts import FactTable, Share, shown
 
-SUMS = ScanOfAll(ClassScan(("sum", "sum_sq"), RowOptions()), "columns")
-MOST_COLUMNS = 50
+MOST_COLUMNS = 1000
+MOST_CLASSES = 20
 
 
-def drift(model: Any, X: Any, other: Any, evaluations: Sequence[Evaluation]) -> FactTable:
-    """The columns whose means differ most between X and other rows, and shares of classes where these are known.
+def drift_tables(model: Any, X: Any, other: Any, evaluations: Sequence[Evaluation]) -> tuple[FactTable, ...]:
+    """How other rows differ from X: columns, values that the model does not know, classes and scores.
 
     Raises
     ------
     TypeError
-        The model is no classifier of streamnb, which tells how rows become columns.
+        The model is none of streamnb, which tells how rows become columns.
     """
-    if not isinstance(model, Classifier):
-        raise TypeError(f"against goes with a classifier of streamnb, and model is of type {type(model).__name__}")
-    here, there = (_sums(model, rows) for rows in (X, other))
-    names = names_of_columns(model)
-    names = names if names is not None and len(names) == here.n_features else None
-    differences = here.drift(there, MOST_COLUMNS, feature_names=names)
-    error = np.sqrt(1.0 / here.total_weight + 1.0 / there.total_weight)
-    rows = [*_classes(evaluations)]
-    for feature, old, new, z in differences[["feature", "old", "new", "z"]].itertuples(index=False, name=None):
-        rows.append((column_name(feature), old, new, z * error, z))
-    note = (
-        "Means of the columns of the model. The difference is in standard deviations of the column; "
-        "beyond two standard errors it is unlikely to be chance, unless there are many columns."
+    if not hasattr(model, "drift"):
+        raise TypeError(f"against goes with a fitted model of streamnb, and model is of type {type(model).__name__}")
+    found: Drift = model.drift(other, against=X)
+    tables = _columns(found), _unseen(found), _classes(evaluations), _scores(found)
+    return tuple(table for table in tables if table.rows)
+
+
+def _columns(found: Drift) -> FactTable:
+    rows = tuple(
+        (
+            *(shown(row["column"]), float(row["psi"]), "yes" if row["moved"] else ""),
+            *(shown(row["change"]), row["before"], row["after"]),
+            *(Share(row[name]) for name in ("missing_before", "missing", "new_values")),
+        )
+        for row in found.columns.head(MOST_COLUMNS).to_dict("records")
     )
-    columns = ("column", "rows judged", "second set", "difference", "in standard errors")
-    return FactTable("Columns that differ", columns, tuple(rows), note)
+    columns = (
+        *("column", "stability index", "moved", "what changed most", "rows judged", "second set"),
+        *("missing in rows judged", "missing in second set", "new values in second set"),
+    )
+    note = (
+        "The population stability index compares shares of bins, categories and words, or means and deviations of "
+        f"numbers. A column has moved if it is above {found.threshold:g} and above what chance gives in one of 1,000."
+    )
+    if len(found.columns) > MOST_COLUMNS:
+        note += f" {MOST_COLUMNS:,} of {len(found.columns):,} columns are listed."
+    return FactTable("Columns that differ", columns, rows, note)
 
 
-def _sums(model: Classifier, X: Any) -> ClassStats:
-    rows: Source = model_and_rows(model, X, labelled=False)[1]
-    return run(SUMS, rows, RunOptions())[0]
+def _unseen(found: Drift) -> FactTable:
+    columns = found.unseen.head(MOST_COLUMNS).itertuples(index=False, name=None)
+    rows = tuple((shown(column), shown(value), *counts) for column, value, *counts in columns)
+    note = "" if len(rows) == len(found.unseen) else f"{len(rows):,} of {len(found.unseen):,} are listed."
+    return FactTable(
+        "Values that the model does not know", ("column", "value", "rows judged", "second set"), rows, note
+    )
 
 
-def _classes(evaluations: Sequence[Evaluation]) -> Iterator[tuple[Any, ...]]:
+def _scores(found: Drift) -> FactTable:
+    names = [name for name in found.scores if name != "moved"]
+    said = {"before": "predicted in rows judged", "after": "predicted in second set", "mean": "mean in second set"}
+    said |= {"mean_before": "mean in rows judged", "psi": "stability index"}
+    rows = tuple((shown(first), *map(float, rest)) for first, *rest in found.scores[names].to_numpy(object).tolist())
+    note = "Shares of predicted classes, and probabilities: means, quantiles in the second set, and whether they moved."
+    return FactTable("Predictions", tuple(said.get(name, name) for name in names), rows[:MOST_CLASSES], note)
+
+
+def _classes(evaluations: Sequence[Evaluation]) -> FactTable:
     """The classes whose shares differ most, and by how much."""
+    return FactTable(
+        "True classes", ("class", "rows judged", "second set", "in standard errors"), tuple(_shares(evaluations))
+    )
+
+
+def _shares(evaluations: Sequence[Evaluation]) -> Iterator[tuple[Any, ...]]:
     if len(evaluations) < 2:
         return
     weights = [found.class_weight for found in evaluations]
@@ -63,7 +86,6 @@ def _classes(evaluations: Sequence[Evaluation]) -> Iterator[tuple[Any, ...]]:
     share = both / max(float(both.sum()), 1.0)
     spread = np.sqrt(np.maximum(share * (1.0 - share), np.finfo(float).tiny))
     error = np.sqrt(sum(1.0 / max(float(weight.sum()), 1.0) for weight in weights))
-    gap = (new - old) / spread
-    for k in np.argsort(-abs(gap), kind="stable")[:10].tolist():
-        name = f"share of “{shown(evaluations[0].classes[k])}”"
-        yield name, float(old[k]), float(new[k]), float(gap[k]), float(gap[k] / error)
+    z = (new - old) / (spread * error)
+    for k in np.argsort(-abs(z), kind="stable")[:MOST_CLASSES].tolist():
+        yield shown(evaluations[0].classes[k]), Share(old[k]), Share(new[k]), float(z[k])

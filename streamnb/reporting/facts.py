@@ -174,4 +174,4 @@ class Facts:
 
     described: Described
     judged: Performance | None
-    drift: FactTable | None = None
+    drift: tuple[FactTable, ...] = ()

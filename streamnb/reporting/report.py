@@ -20,7 +20,7 @@ from streamnb.passes.contract import Report
 from streamnb.plotting.svg import WIDTH
 from streamnb.regression.errors import RegressionEvaluation
 from streamnb.reporting.describing import compared, described
-from streamnb.reporting.drifting import drift
+from streamnb.reporting.drifting import drift_tables
 from streamnb.reporting.facts import CutOff, CutOffs, Facts, FactTable, Performance, Share, number, share
 from streamnb.reporting.judging import judged, judged_numbers
 from streamnb.reporting.pictures import Picture, pictures
@@ -194,8 +194,9 @@ def report(
     interval : float, optional
         Confidence of the intervals of metrics.
     against : rows, or (rows, labels), optional
-        A second set, such as the rows of training or of last month: the page shows which columns differ, and the
-        metrics on both if it has labels, which `y` names if that is a name. Both sets are read once more for this.
+        A second set, such as the rows of training or of last month: the page shows which columns have moved, as by
+        `drift`, and the metrics on both if it has labels, which `y` names if that is a name. Both sets are read four
+        times more for this.
     force : bool
         Replace a file that is there.
 
@@ -267,20 +268,20 @@ def new_page(path: Any, force: bool) -> Path:
     return file
 
 
-def _judged(model: Any, given: RowsToJudge) -> tuple[Performance | None, FactTable | None]:
+def _judged(model: Any, given: RowsToJudge) -> tuple[Performance | None, tuple[FactTable, ...]]:
     """How good the model is, None for rows without labels, and what differs from the second set, if there is one."""
     takes_tables = hasattr(model, "feature_names_in_") and not hasattr(getattr(model, "encoding_", None), "ngrams")
     given = replace(given, X=as_table(given.X, takes_tables or isinstance(given.y, str)))  # it is read several times
     found = _evaluated(model, given)
     if given.against is None:
-        return _facts_of(found, None), None
+        return _facts_of(found, None), ()
     if given.X is None:
         raise ValueError("against is a second set of rows, which X is compared with, and there is no X")
     second = _second(given)
     other = _evaluated(model, second)
     both = [one for one in (found, other) if isinstance(one, Evaluation)]
     here, there = (one.X if one.y is None else with_labels(one.X, one.y)[0] for one in (given, second))
-    return _facts_of(found, other), drift(model, here, there, both)
+    return _facts_of(found, other), drift_tables(model, here, there, both)
 
 
 def _facts_of(found: Any, other: Any) -> Performance | None:

@@ -417,7 +417,9 @@ class Averages:
         Raises
         ------
         TypeError, ValueError
-            `new` is not ClassStats, or has other columns, moments, classes or transforms.
+            `new` is not ClassStats, or has other columns, moments, classes or transforms. Columns that were learned
+            from each set of rows, such as bins, are others: `drift` of a fitted model compares rows by the columns of
+            the model.
 
         Examples
         --------
@@ -457,7 +459,10 @@ def feature_names_of(given: Any, n_features: int) -> np.ndarray | None:
 def _moved(old: Any, new: Any, n: int, names: Any) -> Iterator[tuple[Any, ...]]:
     """Yield, for each class, its share of the rows and the n features with the largest drift."""
     old, new = (replace(stats, folds=(), folding=None) for stats in (old, new))
-    both = old + new
+    try:
+        both = old + new
+    except ValueError as error:
+        raise ValueError(f"{error}; or fit a model to the old rows: model.drift(rows) needs no second scan") from None
     names = names if names is None else renamed(names, old.encoding, both.encoding)
     moment = next((name for name in ("sum", "above", "nonzero") if name in both.tables), None)
     if moment is None:

@@ -370,3 +370,24 @@ def test_few_rows_and_a_light_model_take_little_more_than_numpy(ending, tmp_path
     n_modules, _, heavy = ended.stderr.partition(" ")
     assert int(n_modules) < 450 and heavy.strip() == "[]"
     assert [[float(share) for share in line.split(",")[1:]] for line in ended.stdout.split()[1:]] == expected
+
+
+def test_drift_ends_with_a_status_of_its_own(tmp_path, capsys):
+    old, new = rows(), rows(seed=1).assign(city="Kyiv").drop(columns="late")
+    model = snb.LinearNB().fit(old, "late")
+    model.save(tmp_path / "m.snb")
+    model.save(tmp_path / "light.snb", stats=False)
+    new.to_parquet(tmp_path / "new.parquet")
+    old.to_parquet(tmp_path / "old.parquet")
+    ended, said, words = ran(capsys, "drift", tmp_path / "m.snb", tmp_path / "new.parquet")
+    assert (ended, words) == (3, "") and "1 of 3 columns moved" in said
+    ended, said, _ = ran(capsys, "drift", tmp_path / "m.snb", tmp_path / "new.parquet", "--json")
+    found = json.loads(said)
+    assert ended == 3 and found["moved"] == ["city"]
+    assert found["unseen"] == [{"column": "city", "value": "Kyiv", "rows_before": 0, "rows": 400}]
+    against = "--against", tmp_path / "new.parquet"
+    assert ran(capsys, "drift", tmp_path / "m.snb", tmp_path / "new.parquet", *against)[0] == 0
+    assert ran(capsys, "drift", tmp_path / "m.snb", tmp_path / "new.parquet", "--threshold", 1e9)[0] == 0
+    for file, ended, message in (("light.snb", 1, "stats=False"), ("gone.snb", 2, "gone.snb")):
+        found = ran(capsys, "drift", tmp_path / file, tmp_path / "new.parquet")
+        assert found[0] == ended and message in found[2]

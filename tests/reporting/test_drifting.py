@@ -2,28 +2,28 @@
 
 import numpy as np
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
 import streamnb as snb
-from streamnb.reporting.drifting import drift
+from streamnb.reporting.drifting import drift_tables
 from tests.reporting.conftest import rows, several
 
 
-def test_differences_are_those_of_the_columns():
-    X, y = several()
-    other = X[:300] + 3.0 * (np.arange(5) == 1)
-    model = snb.LinearNB("gaussian").fit(X, y)
-    (first, *_), both = drift(model, X, other, []).rows, np.vstack([X, other])[:, 1]
-    assert first[:3] == ("column 1", pytest.approx(X[:, 1].mean()), pytest.approx(other[:, 1].mean()))
-    assert first[3] == pytest.approx((other[:, 1].mean() - X[:, 1].mean()) / both.std())
-    assert first[4] == pytest.approx(first[3] / np.sqrt(1 / 400 + 1 / 300))
-
-
-def test_columns_of_tables_have_names_and_classes_their_shares():
+def test_columns_values_classes_and_predictions_that_differ():
     model, table = snb.LinearNB().fit(rows(), "late"), rows(seed=1)
-    late = table[table["late"] == "yes"]
+    late = table[table["late"] == "yes"].assign(city=["Kyiv", "Rome"] * (int((table["late"] == "yes").sum()) // 2))
     found = [model.evaluate(one, "late") for one in (table, late)]
-    names = [row[0] for row in drift(model, table.drop(columns="late"), late.drop(columns="late"), found).rows]
-    assert "share of “yes”" in names and "city=Rome" in names
+    columns, unseen, classes, scores = drift_tables(model, *(t.drop(columns="late") for t in (table, late)), found)
+    assert columns.rows[0][0] == "city" and columns.rows[0][2] == "yes" and len(columns.rows) == 3
+    assert unseen.rows == (("city", "Kyiv", 0, len(late) // 2),)
+    assert classes.rows[0][2:3] in ((0.0,), (1.0,)) and len(scores.rows) == 2
+
+
+def test_many_columns_are_all_listed():
+    X, y = several()
+    model = snb.LinearNB("gaussian").fit(X, y)
+    columns, *_ = drift_tables(model, X, X[:300] + 3.0 * (np.arange(5) == 1), [])
+    assert [row[0] for row in columns.rows if row[2]] == ["x1"] and len(columns.rows) == 5
 
 
 @pytest.mark.usefixtures("without_pictures")
@@ -37,5 +37,6 @@ def test_reports_show_a_second_set(page_of):
     assert "second set" in page_of(snb.LinearNB("gaussian").fit(X, y), X, y, against=(X, y))
     with pytest.raises(ValueError, match="no X"):
         page_of(model, against=table)
-    with pytest.raises(TypeError, match="classifier of streamnb"):
-        page_of(snb.Ridge(1.0).fit(X, X[:, 0]), X, X[:, 0], against=X)
+    assert "What changed" in page_of(snb.Ridge(1.0).fit(X, X[:, 0]), X, X[:, 0], against=X)
+    with pytest.raises(TypeError, match="fitted model of streamnb"):
+        page_of(GaussianNB().fit(X, y), X, y, against=(X, y))
