@@ -212,7 +212,7 @@ def slices(judged: Tallied) -> Any:
     rows = []
     wholes = [(name, metric, options, _value(judged, metric, options)) for name, metric, options in _metrics(judged)]
     for column, evaluations in _slices(judged).each():
-        for value, evaluation in _pooled(evaluations, _slices(judged).slicing.min_rows):
+        for value, evaluation in pooled(evaluations, _slices(judged).slicing.min_rows):
             for name, metric, options, whole in wholes:
                 numbers = _numbers(evaluation, metric, options, whole)
                 rows.append((column.name, value, evaluation.n_rows, name, *numbers[:3], whole, numbers[3]))
@@ -245,7 +245,7 @@ def _metrics(judged: Tallied) -> list[tuple[str, str, dict[str, Any]]]:
     return kept_metrics
 
 
-def _pooled(evaluations: dict[Label, Any], min_rows: int) -> Iterator[tuple[Label, Any]]:
+def pooled(evaluations: dict[Label, Any], min_rows: int) -> Iterator[tuple[Label, Any]]:
     """The slices with enough rows, and last all others together; a single one keeps its name."""
     few = {value: one for value, one in evaluations.items() if one.n_rows < min_rows}
     yield from ((value, one) for value, one in evaluations.items() if value not in few)

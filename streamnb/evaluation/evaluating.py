@@ -102,7 +102,7 @@ def evaluate(
 
     Returns
     -------
-    Evaluation
+    Evaluation, or RegressionEvaluation of a model that predicts numbers
         Its classes are sorted. One-vs-one ROC AUC is kept up to 20 classes.
 
     Raises
@@ -218,12 +218,7 @@ def _judged_model(model: Any, labelled: tuple[Any, Any, Any], options: Evaluatio
             f"{type(model).__name__} is no model of streamnb; give what it says: evaluate(y_true, model.predict(X), "
             "proba=model.predict_proba(X))"
         )
-    given = options.given()
-    if given and not hasattr(model, "classes_"):
-        raise TypeError(
-            f"{type(model).__name__} predicts numbers; interval, groups and by are of classifiers, leave them out"
-        )
-    return model.evaluate(*labelled, **given)
+    return model.evaluate(*labelled, **options.given())
 
 
 def _judged_portable(model: PortableModel, labelled: tuple[Any, Any, Any], options: EvaluationOptions) -> Evaluation:

@@ -18,6 +18,11 @@ from streamnb.evaluation.estimates import (
 from streamnb.evaluation.tallied import Tallied, check_intervals
 from streamnb.evaluation.tallies import BUCKETS
 
+ONE_GROUP = (
+    "groups has one group, or two or three that were hashed alike; an interval needs rows of several groups, the more "
+    "the better"
+)
+
 
 def interval(judged: Tallied, metric: str, *args: Any, **options: Any) -> tuple[Any, Any]:
     """Interval of a metric, which holds its true value with the confidence that `interval=` named.
@@ -69,10 +74,7 @@ def check_groups(judged: Tallied) -> None:
     """Refuse intervals of rows of one group alone."""
     check_intervals(judged)
     if judged.is_grouped and filled_buckets(judged) == 1:
-        raise ValueError(
-            "groups has one group, or two or three that were hashed alike; an interval needs rows of several groups, "
-            "the more the better"
-        )
+        raise ValueError(ONE_GROUP)
 
 
 def rows_per_weight(judged: Tallied) -> float | None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from streamnb.core import arguments, memory, persistence, row_checks
 from streamnb.core.frames import plain_column
-from streamnb.evaluation.tallies import BUCKET_BINS, BUCKETS, CELLS, LEAST_SAMPLED, Rows
+from streamnb.evaluation.tallies import BUCKET_BINS, BUCKETS, CELLS, LEAST_SAMPLED
 from streamnb.rows.boundary import computed, dask_array, is_dask
 from streamnb.rows.source import Source
 
@@ -256,10 +256,10 @@ class Slices:
     def __init__(self, slicing: Slicing, empty: Any):
         self.slicing, self._empty = slicing, empty
         self._of: list[dict[Label, Any]] = [{} for _ in slicing.columns]
-        self._waiting: list[tuple[Rows, np.ndarray]] = []  # blocks may have few rows of each slice
+        self._waiting: list[tuple[Any, np.ndarray]] = []  # blocks may have few rows of each slice
 
-    def add(self, rows: Rows, numbers: np.ndarray) -> None:
-        """Add rows with the number of their slice in each column, (n, columns)."""
+    def add(self, rows: Any, numbers: np.ndarray) -> None:
+        """Add rows, such as `Rows`, with the number of their slice in each column, (n, columns)."""
         self._waiting.append((rows, numbers))
         if memory.bytes_of([rows for rows, _ in self._waiting]) > WAITING:
             self._add_waiting()
@@ -269,7 +269,9 @@ class Slices:
         waiting, self._waiting = [part for part in self._waiting if len(part[1])], []
         if not waiting:
             return
-        rows, numbers = Rows.joined([rows for rows, _ in waiting]), [numbers for _, numbers in waiting]
+        numbers = [numbers for _, numbers in waiting]
+        first, *others = (rows for rows, _ in waiting)
+        rows = first.joined(others)
         by_column = np.concatenate(numbers).T
         for column, evaluations, of_rows in zip(self.slicing.columns, self._of, by_column, strict=True):
             order = np.argsort(of_rows, kind="stable")

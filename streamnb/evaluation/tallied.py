@@ -260,16 +260,8 @@ class Tallied:
             log_proba = self._given("log_proba", outputs, {"probabilities"})
             rows["log_proba"] = row_checks.check_log_proba(log_proba, n_rows, K)
         if self.is_grouped:
-            rows["bucket"] = self._buckets(groups, n_rows)
+            rows["bucket"] = buckets_of(groups, n_rows)
         return Rows(labels, weight, **rows)
-
-    def _buckets(self, groups: Any, n_rows: int) -> np.ndarray:
-        """The bucket of the group of each row."""
-        if groups is None:
-            raise ValueError("groups is missing; intervals of this evaluation are of rows in groups: give them")
-        groups = row_checks.check_labels(groups, "groups")
-        row_checks.check_lengths(n_rows, len(groups), "groups", "codes")
-        return _HASHED.numbers(0, n_rows, groups, 0)
 
     def _given(self, name: str, outputs: dict[str, Any], needs: Iterable[str]) -> Any:
         """An output that some of the needs require; refuse None."""
@@ -368,6 +360,15 @@ def outputs_of_margins(scheme: Scheme, margins: np.ndarray, needs: frozenset[str
 
 
 OPTIONAL = "interval", "grouped", "slicing"  # parts of files of evaluations that have them
+
+
+def buckets_of(groups: Any, n_rows: int) -> np.ndarray:
+    """The bucket of the group of each row."""
+    if groups is None:
+        raise ValueError("groups is missing; intervals of this evaluation are of rows in groups: give them")
+    groups = row_checks.check_labels(groups, "groups")
+    row_checks.check_lengths(n_rows, len(groups), "groups", "codes")
+    return _HASHED.numbers(0, n_rows, groups, 0)
 
 
 def check_level(interval: Any) -> float | None:

@@ -54,11 +54,10 @@ class Rows:
         hit = np.flatnonzero(self.labels == self.predicted)
         return [(hit, self.labels[hit]), (rows, self.labels), (rows, self.predicted)]
 
-    @classmethod
-    def joined(cls, blocks: "Sequence[Rows]") -> "Rows":
-        """The rows of several blocks."""
-        parts = {name: [vars(rows)[name] for rows in blocks] for name in vars(blocks[0])}
-        return cls(**{name: stacked(each) for name, each in parts.items()})
+    def joined(self, others: "Sequence[Rows]") -> "Rows":
+        """These rows and those of other blocks."""
+        parts = {name: [vars(rows)[name] for rows in (self, *others)] for name in vars(self)}
+        return Rows(**{name: stacked(each) for name, each in parts.items()})
 
 
 OUTCOMES = "hit", "true", "predicted"

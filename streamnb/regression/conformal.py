@@ -43,6 +43,11 @@ class Residuals(persistence.Parameters):
     weight: Annotated[np.ndarray, "f8[n_levels]"]
     power: float
 
+    @property
+    def most(self) -> float:
+        """The largest level of which the rows are enough for an interval."""
+        return float(1.0 - 2.0 / (self.weight.sum() + 1.0))
+
     def ends(self, level: float) -> tuple[float, float]:
         """The residuals between which a further row lies with this probability, and as often below them as above.
 

@@ -7,10 +7,15 @@ from typing import Any, Self
 
 import numpy as np
 
+from streamnb.core import frames
+from streamnb.core.frames import pandas_for
+from streamnb.evaluation.breakdowns import COLUMNS
+from streamnb.evaluation.slices import Slices
 from streamnb.models.linear import linear_scores
 from streamnb.passes.contract import PassTask, Wants
 from streamnb.problem.losses import SQUARES, TweedieLoss
 from streamnb.regression.exposed import Exposed, LossTotals
+from streamnb.regression.judged import METRICS, JudgedNumbers, NumberTallies, sliced
 from streamnb.regression.systems import System
 from streamnb.regression.target_sums import TargetScan, TargetSums, targets_of
 from streamnb.rows.boundary import checked
@@ -63,7 +68,7 @@ class ResidualScan(TargetScan):
         super().add(partial, replace(block, X=columns, y=y))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RegressionEvaluation:
     """Errors of predictions on some rows; numbers for one target, arrays (n_targets,) for several.
 
@@ -80,6 +85,8 @@ class RegressionEvaluation:
         1 - deviance / deviance of the mean, the share of the deviance that is explained; r2 for squared errors.
     mean_deviance : float
         The mean unit deviance: the mean squared error, or that of the family of a generalised model.
+    judged : JudgedNumbers or None
+        What deciles, the Gini index, coverage, intervals and slices are computed from; None of several targets.
 
     Examples
     --------
@@ -97,9 +104,112 @@ class RegressionEvaluation:
     mean_error: Any
     d2: Any
     mean_deviance: Any
+    judged: JudgedNumbers | None = None  # of one target
+
+    def interval(self, metric: str) -> tuple[float, float]:
+        """The ends of the interval of a metric such as "rmse", with the confidence that `interval=` named.
+
+        It holds the value of all rows, or groups, like these, with that confidence; the model is what it is.
+        """
+        return self._tallies("interval").interval(metric)
+
+    @property
+    def deciles(self) -> Any:
+        """Calibration and lift: tenths of the rows by rising prediction, as a data frame.
+
+        "weight" of the rows, exposures included; "predicted" and "true", means of a unit of it; and "lift", the true
+        mean over that of all rows. Rows that are predicted nearly alike stay together.
+        """
+        columns = "weight", "predicted", "true", "lift"
+        return pandas_for("deciles").DataFrame(self._tallies("deciles").deciles(), columns=columns)
+
+    @property
+    def gini(self) -> float:
+        """The Gini index of the targets in the order of the predictions, 0 for guesses; NaN for targets below 0.
+
+        Twice the area between the diagonal and the Lorenz curve: the share of all claims, amounts and the like that
+        the rows below each prediction have.
+        """
+        return self._tallies("gini").gini()
+
+    @property
+    def coverage(self) -> Any:
+        """Of the model's intervals of 50, 80, 90 and 95 %: the "share" of rows inside, and the mean "width".
+
+        A data frame; "low" and "high" are an interval of the share. No rows where the model has no intervals: see
+        `Ridge.calibrate`.
+        """
+        columns = "level", "share", "low", "high", "width"
+        return pandas_for("coverage").DataFrame(list(self._tallies("coverage").coverage()), columns=columns)
+
+    @property
+    def slices(self) -> Any:
+        """Metrics of each slice with intervals, as `Evaluation.slices`; the worst first."""
+        rows = list(sliced(self._slices(), {name: getattr(self, name) for name in METRICS}))
+        rows.sort(key=lambda row: np.inf if np.isnan(row[-1]) else row[-1])
+        return pandas_for("slices").DataFrame(rows, columns=COLUMNS)
+
+    def summary(self) -> dict[str, float]:
+        """The metrics by name; with intervals, their ends as "rmse low", "rmse high"."""
+        values: dict[str, float] = {}
+        for name in self._metrics:
+            values[name] = getattr(self, name)
+            if self._level is not None:
+                values |= dict(zip((f"{name} low", f"{name} high"), self.interval(name), strict=True))
+        if self.judged is not None and not np.isnan(self.gini):
+            values["gini"] = self.gini
+        return values
+
+    def __repr__(self) -> str:
+        return "\n".join([self._title(), *(f"  {name:18} {value}" for name, value in self._lines())])
+
+    def _repr_html_(self) -> str:
+        return frames.table(self._title(), self._lines())
+
+    @property
+    def _metrics(self) -> tuple[str, ...]:
+        """The metrics that differ: those of squared errors are the deviance, too."""
+        squares = self.judged is None or self.judged.tallies.loss.power == 0.0
+        return METRICS[:4] if squares else METRICS
+
+    def _title(self) -> str:
+        if self.judged is None or self._level is None:
+            return f"Evaluation of {self.n_rows:,} rows"
+        of_what = "rows in groups" if self.judged.tallies.grouped else "independent rows"
+        return f"Evaluation of {self.n_rows:,} rows, {100.0 * self._level:g} % intervals of {of_what}"
+
+    def _lines(self) -> list[tuple[str, str]]:
+        """Names and values, with intervals."""
+        values, lines = self.summary(), []
+        for name in (*self._metrics, "gini"):
+            if name not in values:
+                continue
+            text = ", ".join(f"{value:.6g}" for value in np.atleast_1d(values[name]))
+            if f"{name} low" in values:
+                text += f"  [{values[f'{name} low']:.6g}, {values[f'{name} high']:.6g}]"
+            lines.append((name, text))
+        if self.judged is not None:
+            for level, share, low, high, _ in self.judged.tallies.coverage():
+                ends = "" if np.isnan(low) else f"  [{low:.4f}, {high:.4f}]"
+                lines.append((f"in {100.0 * level:g} % intervals", f"{share:.4f}{ends}"))
+        return lines
+
+    @property
+    def _level(self) -> float | None:
+        return None if self.judged is None else self.judged.tallies.level
+
+    def _tallies(self, name: str) -> NumberTallies:
+        if self.judged is None:
+            raise ValueError(f"{name} is of models of one target: fit one for each")
+        return self.judged.tallies
+
+    def _slices(self) -> Slices:
+        if self.judged is None or self.judged.slices is None:
+            raise ValueError("this evaluation was made without slices; give by= where it is made")
+        return self.judged.slices
 
     @classmethod
-    def of(cls, sums: TargetSums, loss: TweedieLoss = SQUARES) -> Self:
+    def of(cls, sums: TargetSums, loss: TweedieLoss = SQUARES, judged: JudgedNumbers | None = None) -> Self:
         """The errors, from sums of residuals, their absolute values, and targets."""
         n, weight = sums.n_targets, sums.total_weight
         means = sums.joined.sum[0] / weight
@@ -114,4 +224,5 @@ class RegressionEvaluation:
             d2 = np.array([1.0 - of_loss / of_mean if of_mean > 0.0 else float(of_loss <= 0.0)])
             deviance = np.array([2.0 * of_loss / weight])
         errors = r2, np.sqrt(squared / weight), means[n : 2 * n], means[:n], d2, deviance
-        return cls(sums.n_rows, *(float(values[0]) if n == 1 else values for values in errors))
+        named = zip(METRICS, errors, strict=True)
+        return cls(sums.n_rows, judged=judged, **{name: float(each[0]) if n == 1 else each for name, each in named})

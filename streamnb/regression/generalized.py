@@ -13,12 +13,14 @@ from streamnb.core import arguments, messages, persistence
 from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.core.guesses import with_hints
 from streamnb.estimators import preparation
+from streamnb.evaluation.judging import EvaluationOptions
+from streamnb.evaluation.slices import MIN_ROWS
 from streamnb.fits.fit import Fit, reads_of, together
 from streamnb.fits.passes import Pass, StatisticTask
 from streamnb.fits.statistic import Statistic
 from streamnb.passes.checkpoint import checkpoint_folder
 from streamnb.passes.contract import Reading, ReadRequest, Report, RunOptions
-from streamnb.passes.run import run_reads
+from streamnb.passes.run import run, run_reads
 from streamnb.problem.losses import LINKS, TweedieLoss
 from streamnb.regression import paths
 from streamnb.regression.chosen import check_choice, descending
@@ -212,14 +214,27 @@ class GeneralizedRegressor(LinearRegressor):
     # ---- predictions -------------------------------------------------------------------------------------------------
 
     def evaluate(
-        self, X: Rows, y: Any = None, sample_weight: PerRow = None, *, offset: PerRow = None
+        self,
+        X: Rows,
+        y: Any = None,
+        sample_weight: PerRow = None,
+        *,
+        offset: PerRow = None,
+        interval: float | None = None,
+        groups: PerRow = None,
+        by: Any = None,
+        min_rows: int = MIN_ROWS,
     ) -> RegressionEvaluation:
-        """Errors of the predictions, from one read of the rows; arguments as in `fit`.
+        """Errors of the predictions, from one read of the rows.
 
-        With an offset, y is compared with the prediction for its exposure.
+        Parameters
+        ----------
+        X, y, sample_weight, offset
+            As in `fit`; with an offset, y is compared with the prediction for its exposure.
+        interval, groups, by, min_rows
+            Confidence of intervals of metrics, and columns of groups and of slices, as in `snb.evaluate`.
         """
-        rows = self._opened(X, y, sample_weight, labelled=TARGETS)
-        return self._errors(rows if offset is None else rows.with_offset(offset), offset is not None)
+        return self._evaluated((X, y, sample_weight), offset, EvaluationOptions(interval, groups, by, min_rows))
 
     def calibrate(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None, *, offset: PerRow = None) -> Self:
         """Learn intervals from the residuals of rows that the model has not learned from, as `Ridge.calibrate` does.
@@ -232,7 +247,10 @@ class GeneralizedRegressor(LinearRegressor):
 
     def score(self, X: Rows, y: Any = None, sample_weight: PerRow = None, *, offset: PerRow = None) -> float:
         """D^2, the share of the deviance of y that is explained; R^2 for squared errors."""
-        return float(self.evaluate(X, y, sample_weight, offset=offset).d2)
+        rows = self._opened(X, y, sample_weight, labelled=TARGETS)
+        rows = rows if offset is None else rows.with_offset(offset)
+        sums = run(self._residuals(offset is not None), rows, RunOptions())[0]
+        return float(RegressionEvaluation.of(sums, self._loss).d2)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -19,10 +19,14 @@ from streamnb.estimators import one_record, preparation
 from streamnb.estimators.classifier import checked_meta
 from streamnb.estimators.incremental import check_forgotten_weight, checked_decay
 from streamnb.estimators.preparation import Preparation, StepRequest
+from streamnb.evaluation.intervals import ONE_GROUP
+from streamnb.evaluation.judging import EvaluationOptions
+from streamnb.evaluation.slices import MIN_ROWS
 from streamnb.evaluation.tallied import check_level
 from streamnb.explaining.drifting import Drift, drift
 from streamnb.export.writing import RegressionWeights, scoring_of, sklearn_regression_of, write
-from streamnb.fits.passes import StatisticTask
+from streamnb.fits.fit import answered
+from streamnb.fits.passes import Pass, StatisticTask
 from streamnb.models.linear import linear_scores
 from streamnb.passes.answering import answer
 from streamnb.passes.checkpoint import checkpoint_folder
@@ -32,6 +36,7 @@ from streamnb.problem.losses import SQUARES, TweedieLoss
 from streamnb.regression.conformal import HeldOutResiduals, Residuals
 from streamnb.regression.errors import RegressionEvaluation, ResidualScan
 from streamnb.regression.inference import explain
+from streamnb.regression.judged import JudgedNumbers
 from streamnb.regression.systems import System
 from streamnb.regression.target_sums import TargetScan, TargetSums, check_none_beside
 from streamnb.rows.labels import TARGETS
@@ -491,18 +496,55 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
             )
         return self.residuals_
 
-    def evaluate(self, X: Rows, y: Any = None, sample_weight: PerRow = None) -> RegressionEvaluation:
-        """Errors of the predictions, from one read of the rows; arguments as in `fit`."""
-        return self._errors(self._opened(X, y, sample_weight, labelled=TARGETS))
+    def evaluate(
+        self,
+        X: Rows,
+        y: Any = None,
+        sample_weight: PerRow = None,
+        *,
+        interval: float | None = None,
+        groups: PerRow = None,
+        by: Any = None,
+        min_rows: int = MIN_ROWS,
+    ) -> RegressionEvaluation:
+        """Errors of the predictions, from one read of the rows.
 
-    def _errors(self, rows: Source, offset: bool = False) -> RegressionEvaluation:
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        interval, groups, by, min_rows
+            Confidence of intervals of metrics, and columns of groups and of slices, as in `snb.evaluate`.
+        """
+        return self._evaluated((X, y, sample_weight), None, EvaluationOptions(interval, groups, by, min_rows))
+
+    def _evaluated(self, given: Any, offset: Any, options: EvaluationOptions) -> RegressionEvaluation:
+        """Errors of predictions, deciles of them, and what else is asked for."""
+        options, several = options.checked(), np.size(self.intercept_) > 1
+        if several and options.given():
+            raise ValueError("interval, groups and by are of models of one target: fit one for each")
+        X, y, weight = given
+        X, options = options.taken_from(X, y, weight, self.encoding_, getattr(self, "feature_names_in_", None))
+        rows = self._opened(X, y, weight, labelled=TARGETS)
+        rows, slicing = options.opened(rows if offset is None else rows.with_offset(offset))
+        passes = [Pass(self._residuals(offset is not None))]
+        if not several:
+            table, grouped = np.vstack(self._weights), options.groups is not None
+            asked = self._loss, offset is not None, self.residuals_, options.interval, grouped, slicing
+            passes.append(Pass(JudgedNumbers.asked(table, *asked)))
+        totals, *_ = run_reads(answered(passes, rows, RunOptions(), title="evaluate"))
+        if options.groups is not None and totals[1].tallies.n_buckets == 1:
+            raise ValueError(ONE_GROUP)
+        return RegressionEvaluation.of(totals[0], self._loss, *totals[1:])
+
+    def _residuals(self, offset: bool = False) -> ResidualScan:
         weights, intercepts = self._weights
-        scan = ResidualScan(weights=weights, intercepts=intercepts, loss=self._loss, offset=offset)
-        return RegressionEvaluation.of(run(scan, rows, RunOptions())[0], self._loss)
+        return ResidualScan(weights=weights, intercepts=intercepts, loss=self._loss, offset=offset)
 
     def score(self, X: Rows, y: Any = None, sample_weight: PerRow = None) -> float:
         """R^2, the share of the variance of y that is predicted; the mean of several targets."""
-        return float(np.mean(self.evaluate(X, y, sample_weight).r2))
+        sums = run(self._residuals(), self._opened(X, y, sample_weight, labelled=TARGETS), RunOptions())[0]
+        return float(np.mean(RegressionEvaluation.of(sums, self._loss).r2))
 
     explain = explain
 

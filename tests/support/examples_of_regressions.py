@@ -12,6 +12,7 @@ from streamnb.problem.losses import TweedieLoss
 from streamnb.regression.conformal import HeldOutResiduals
 from streamnb.regression.errors import ResidualScan
 from streamnb.regression.exposed import CurvedSums, ExposedSums
+from streamnb.regression.judged import JudgedNumbers
 from streamnb.regression.target_sums import TargetScan
 from streamnb.regression.wide import TargetRead, WideSums
 from streamnb.rows.opening import opened
@@ -43,6 +44,8 @@ CURVED = CurvedSums.asked(
 
 HELD_OUT = HeldOutResiduals.asked(TweedieLoss(1.0, "log"), True, as_folding(2, seed=1), 0.1 * rng.normal(size=(6, 2)))
 
+JUDGED = JudgedNumbers.asked(0.1 * rng.normal(size=(6, 1)), TweedieLoss(1.0, "log"), True, None, 0.9, False, None)
+
 
 def rows(X: Any, y: Any) -> Source:
     return opened(X, y, WEIGHT, labelled="targets")
@@ -70,6 +73,10 @@ REGRESSIONS: dict[type, dict[str, Callable[[], tuple[PassTask, Source]]]] = {
     HeldOutResiduals: every(
         lambda: (StatisticTask(HELD_OUT), rows(REAL, COUNTS[:, 0]).with_offset(REAL[:, 1])),
         csr=lambda: (StatisticTask(HELD_OUT), rows(sp.csr_array(COUNTS), COUNTS[:, 0]).with_offset(REAL[:, 1])),
+    ),
+    JudgedNumbers: every(
+        lambda: (StatisticTask(JUDGED), rows(REAL, COUNTS[:, 0]).with_offset(REAL[:, 1])),
+        csr=lambda: (StatisticTask(JUDGED), rows(sp.csr_array(COUNTS), COUNTS[:, 0]).with_offset(REAL[:, 1])),
     ),
     TargetRead: every(lambda: (ALONG, rows(REAL, REAL[:, :2]))),
 }
