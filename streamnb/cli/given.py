@@ -333,7 +333,13 @@ MODEL = options(
 JUDGED = options(
     click.option("--groups", help="Column or array of groups whose rows are not independent, for intervals."),
     click.option("--by", type=NAMES, help="Columns by whose values rows are sliced, split at commas: hospital,age."),
+    click.option("--positive", help="The class of two that precision, recall, curves and thresholds are of."),
 )
+
+
+def class_of(model: Any, label: str | None) -> Any:
+    """The class of a model that is written so; anything else as it is, which is refused later."""
+    return next((known for known in getattr(model, "classes_", []) if str(known) == label), label)
 
 
 def new_file_option(what: str) -> Callable:

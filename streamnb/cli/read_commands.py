@@ -16,6 +16,7 @@ from streamnb.cli.given import (
     TABLE,
     Parsed,
     by_name,
+    class_of,
     model_of,
     new_file,
     new_place,
@@ -42,7 +43,7 @@ from streamnb.searching.warming import warming
 SHARES, NUMBERS = (Parsed(by_name(kind), "a number, or numbers by label: en=5,de=2") for kind in (float, int))
 MOVED = 3  # the exit status of drift
 WAYS = "threshold", "share", "number", "resample", "where"
-OF_ROWS = "y", "weight", "text", "groups", "by", "against", "interval"
+OF_ROWS = "y", "weight", "text", "groups", "by", "against", "interval", "positive"
 
 
 @click.command()
@@ -161,6 +162,7 @@ def evaluate(
     as_json: bool,
     interval: float | None,
     by: list[str] | None,
+    positive: str | None,
     client: str | None,
     **settings: Any,
 ) -> None:
@@ -172,7 +174,7 @@ def evaluate(
     """
     fitted, (X, per_row) = model_of(model), rows_of(data, settings)
     with connected(client):
-        evaluation = judge(fitted, X, **per_row, interval=interval, by=by)
+        evaluation = judge(fitted, X, **per_row, interval=interval, by=by, positive=class_of(fitted, positive))
     if as_json:
         write_json(evaluation.summary() | ({"slices": evaluation.slices.to_dict("records")} if by else {}))
     else:
@@ -204,7 +206,9 @@ def report(model: str, data: str | None, out: str, **settings: Any) -> None:
     else:
         X, per_row = rows_of(data, settings)
         against = None if settings["against"] is None else rows_of(settings["against"], settings)[0]
-        given = RowsToJudge(X=X, interval=settings["interval"], by=settings["by"], against=against, **per_row)
+        positive = class_of(getattr(shown, "best_", shown), settings["positive"])
+        options = {"interval": settings["interval"], "by": settings["by"], "against": against, "positive": positive}
+        given = RowsToJudge(X=X, **options, **per_row)
     with connected(settings["client"]):
         if isinstance(shown, Search):
             shown.report(path, **vars(given), force=settings["force"])

@@ -23,6 +23,7 @@ from streamnb.estimators.preparation import StepRequest, fitting, names_of, open
 from streamnb.estimators.term_scores import TermScores
 from streamnb.estimators.trained import TrainedClassifier, learner_of
 from streamnb.evaluation.scorers import as_scorer
+from streamnb.explaining.feature_tables import number_of
 from streamnb.explaining.terms import contributions_of_terms, term_of, term_table, terms_table
 from streamnb.models.additive import TermTables
 from streamnb.models.linear import LinearModel
@@ -449,13 +450,15 @@ class AdditiveClassifier(TrainedClassifier):
         """The scores of each term by its name, or the names of its pair."""
         return TermScores(self._of_terms, self._write)
 
-    def term(self, *features: Any) -> Any:
+    def term(self, *features: Any, positive: Any = None) -> Any:
         """A term as a table.
 
         Parameters
         ----------
         features : str or int
             A name from `terms_`: of a feature, or of a pair, whose two names may also be given one after the other.
+        positive : label, optional
+            Of two classes, the one that scores speak for; the second by default.
 
         Returns
         -------
@@ -481,7 +484,14 @@ class AdditiveClassifier(TrainedClassifier):
         """
         encoding, columns, model, tables = self._of_terms()
         name = features[0] if len(features) == 1 else features
-        return term_table(encoding, columns, model, tables, term_of(columns, tables.features, name))
+        table = term_table(encoding, columns, model, tables, term_of(columns, tables.features, name))
+        if positive is not None:
+            if "score" not in table:
+                raise ValueError(
+                    f"positive={positive!r} is of two classes; these are {len(self.classes_)}, with a column each"
+                )
+            table["score"] = -table["score"] if number_of(model, "positive", positive) == 0 else table["score"]
+        return table
 
     def contributions(self, X: Rows, *, out: Any = None) -> Any:
         """What each term adds to the score of each row.

@@ -210,6 +210,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         groups: PerRow = None,
         by: Any = None,
         min_rows: int = MIN_ROWS,
+        positive: Any = None,
     ) -> Evaluation:
         """All metrics of the model on labelled rows, from one read of them.
 
@@ -227,6 +228,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
             of X, of arrays beside X, or arrays; `snb.evaluate` says more. `Evaluation.slices` has their metrics.
         min_rows : int
             Slices with fewer rows, if there are several, are put together as "other" in the table.
+        positive : label, optional
+            Of two classes, the one that precision, recall, curves and thresholds are of; the second by default.
 
         Returns
         -------
@@ -235,7 +238,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """
         self._fitted_model()  # raises where there is none
         names = preparation.names_of(self)
-        options = EvaluationOptions(interval, groups, by, min_rows)
+        options = EvaluationOptions(interval, groups, by, min_rows, positive)
         X, options = options.taken_from(X, y, sample_weight, self._preparation.encoding, names)
         model, rows = self._ready(X, y, sample_weight, labelled=True)
         return judged(model, rows, None, None, needs_in_full(self, model), options)

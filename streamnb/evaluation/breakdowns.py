@@ -180,7 +180,7 @@ def slice_of(judged: Tallied, column: str, value: Any) -> Any:
     if value not in evaluations[column]:
         known = messages.listed([*evaluations[column]])
         raise ValueError(f"value={value!r} is no slice of {column!r}; it should be one of {known}")
-    return evaluations[column][value]
+    return _alike(judged, evaluations[column][value])
 
 
 def slices(judged: Tallied) -> Any:
@@ -212,12 +212,18 @@ def slices(judged: Tallied) -> Any:
     rows = []
     wholes = [(name, metric, options, _value(judged, metric, options)) for name, metric, options in _metrics(judged)]
     for column, evaluations in _slices(judged).each():
-        for value, evaluation in pooled(evaluations, _slices(judged).slicing.min_rows):
+        for value, of_slice in pooled(evaluations, _slices(judged).slicing.min_rows):
+            evaluation = _alike(judged, of_slice)
             for name, metric, options, whole in wholes:
                 numbers = _numbers(evaluation, metric, options, whole)
                 rows.append((column.name, value, evaluation.n_rows, name, *numbers[:3], whole, numbers[3]))
     rows.sort(key=lambda row: np.inf if np.isnan(row[-1]) else row[-1])
     return pandas_for("slices").DataFrame(rows, columns=COLUMNS)
+
+
+def _alike(judged: Any, of_slice: Any) -> Any:
+    """The evaluation of a slice, with metrics of the same class of two."""
+    return of_slice.with_positive(judged.classes[judged.positive].item() if is_binary(judged) else None)
 
 
 def _slices(judged: Tallied) -> Slices:

@@ -432,8 +432,8 @@ def rate(judged: Tallied, kind: str, average: str | None, beta: float = 1.0) -> 
     if average == "micro":
         return estimate(judged, value, gradient, float(n_rows[0]), is_share=True)
     if average == "binary":
-        one = np.arange(2) == 1
-        return estimate(judged, value, gradient.scaled(one), float(n_rows[1]), is_share=kind != "f_score")
+        one = np.arange(2) == judged.positive
+        return estimate(judged, value, gradient.scaled(one), float(n_rows[judged.positive]), is_share=kind != "f_score")
     if average == "weighted" and tally.true.any():
         share = tally.true / tally.true.sum()
         gradient = gradient.scaled(share)

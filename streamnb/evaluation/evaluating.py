@@ -52,6 +52,7 @@ def evaluate(
     groups: PerRow = None,
     by: Any = None,
     min_rows: int = MIN_ROWS,
+    positive: Any = None,
 ) -> Evaluation:
     """Judge predictions, ``evaluate(y_true, y_pred)``, or a model, ``evaluate(model, X, y)``, in one read.
 
@@ -99,6 +100,9 @@ def evaluate(
         beforehand, alone.
     min_rows : int
         Slices with fewer rows, if there are several, are put together as "other" in the table.
+    positive : label, optional
+        Of two classes, the one that precision, recall, F score, average precision, curves and thresholds are of; the
+        second of the sorted classes by default.
 
     Returns
     -------
@@ -125,7 +129,9 @@ def evaluate(
     """
     if _predicts(y_true):
         _check_model(y_true, y_pred, {"scores": scores, "proba": proba, "classes": classes})
-        return _judged_model(y_true, (y_pred, y, sample_weight), EvaluationOptions(interval, groups, by, min_rows))
+        return _judged_model(
+            y_true, (y_pred, y, sample_weight), EvaluationOptions(interval, groups, by, min_rows, positive)
+        )
     _check_columns(y_true, y_pred, y)
     if y_pred is None and scores is None and proba is None:
         raise ValueError("nothing to judge: give y_pred, scores or proba")
@@ -157,7 +163,7 @@ def evaluate(
     (evaluation,) = run(judge, rows, RunOptions())[0].evaluations
     if groups is not None and level is not None:
         check_groups(evaluation)
-    return evaluation
+    return evaluation.with_positive(positive)
 
 
 def _predicts(given: Any) -> bool:
@@ -218,6 +224,8 @@ def _judged_model(model: Any, labelled: tuple[Any, Any, Any], options: Evaluatio
             f"{type(model).__name__} is no model of streamnb; give what it says: evaluate(y_true, model.predict(X), "
             "proba=model.predict_proba(X))"
         )
+    if options.positive is not None and not hasattr(model, "classes_"):
+        raise TypeError(f"positive={options.positive!r} is of two classes, and {type(model).__name__} predicts numbers")
     return model.evaluate(*labelled, **options.given())
 
 

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
 from streamnb.core import frames, persistence
 from streamnb.evaluation import breakdowns, intervals, metrics, thresholds
-from streamnb.evaluation.tallied import Tallied, has
+from streamnb.evaluation.tallied import Tallied, has, is_binary
+
+GUESSED = "accuracy", "average_precision", "log_loss"  # metrics that are printed of guesses
+MOST_GUESSED = 1000  # classes
 
 
 @persistence.register
@@ -101,6 +109,20 @@ class Evaluation(Tallied):
             values |= {f"{name} {end}": x for end, x in zip(("low", "high"), ends, strict=False)}
         return values
 
+    def guesses(self) -> Evaluation:
+        """What guesses get that know how frequent each class is, on the same rows: the least that a model should beat.
+
+        They always name the most frequent class, and say the shares of the classes as probabilities.
+
+        Examples
+        --------
+        >>> import streamnb as snb
+        >>> judged = snb.evaluate(["a", "b", "b", "b"], ["a", "b", "b", "a"])
+        >>> judged.accuracy(), judged.guesses().accuracy()
+        (0.75, 0.75)
+        """
+        return guesses_of(self.classes, self.class_weight, self.needs).with_positive(_positive(self))
+
     def __repr__(self) -> str:
         lines = [f"  {name:18} {value}" for name, value in self._lines(10)]
         return "\n".join([self._title(), *lines])
@@ -114,13 +136,24 @@ class Evaluation(Tallied):
         for name, value, ends, error in self._shown():
             interval = f"  [{ends[0]:.6f}, {ends[1]:.6f}]" if ends else ""
             lines.append((name, f"{value:{width}.6f}{interval}" + (f"  (within {error:.1g})" if error > 0.0 else "")))
-        return lines
+        guesses = self._guessed()
+        return [*lines, ("of guesses", f"{'':>{max(width - 8, 0)}}{guesses}")] if guesses else lines
+
+    def _guessed(self) -> str:
+        """What guesses that know how frequent each class is would have."""
+        if self.multilabel or not has(self, "decisions") or not self.class_weight.any():
+            return ""
+        guesses = self.guesses()
+        values = {name: value for name, value, *_ in guesses._shown() if name in GUESSED}
+        return ", ".join(f"{name} {value:.3f}" for name, value in values.items())
 
     def _title(self) -> str:
         kind = "labels" if self.multilabel else "classes"
         weight = "" if self.weight == self.n_rows else f" (weight {self.weight:,.6g})"
         unknown = f" without {self.n_unknown:,} of unknown labels" if self.n_unknown else ""
         title = f"Evaluation of {self.n_rows:,} rows{weight}{unknown}, {self.n_classes:,} {kind}"
+        if is_binary(self):
+            title += f" (positive: {_positive(self)!r})"
         return title if self.level is None else f"{title}, {intervals.described(self)}"
 
     def _shown(self) -> list[tuple[str, float, tuple[float, ...], float]]:
@@ -146,3 +179,20 @@ class Evaluation(Tallied):
             error = metrics.ERRORS[metric](self) if metric in metrics.ERRORS else 0.0
             values.append((name, getattr(self, metric)(*average), ends, error))
         return values
+
+
+def guesses_of(classes: np.ndarray, weight: np.ndarray, needs: Iterable[str]) -> Evaluation:
+    """`Evaluation.guesses` of rows of these classes, by the weight of each."""
+    K = len(classes)
+    needs = {*needs} - {"pairs", "confused"} if K <= MOST_GUESSED else {"hits"}
+    found, even = Evaluation(K, needs, classes=classes), np.zeros((K, min(K, MOST_GUESSED)))
+    with np.errstate(divide="ignore"):
+        log_share = np.log(weight / weight.sum())[: even.shape[1]] + even
+    predicted = np.full(K, int(weight.argmax()))
+    found.add(np.arange(K), weight, predicted=predicted, ranking=even, margin=even, log_proba=log_share)
+    return found
+
+
+def _positive(judged: Tallied) -> Any:
+    """The class of two that metrics of one class are of; None of more classes."""
+    return judged.classes[judged.positive].item() if is_binary(judged) else None

@@ -96,12 +96,14 @@ class EvaluationOptions:
     interval : float or None
     groups, by : column, its name, several in a dict, or None
     min_rows : int
+    positive : label of one of two classes, or None
     """
 
     interval: float | None = None
     groups: Any = None
     by: Any = None
     min_rows: int = MIN_ROWS
+    positive: Any = None
 
     def checked(self) -> Self:
         """The same with numbers checked."""
@@ -412,4 +414,4 @@ def judged(
     evaluation.warn_of_unknown()
     if options.groups is not None and options.interval is not None:
         check_groups(evaluation)
-    return evaluation
+    return evaluation.with_positive(options.positive)

@@ -50,7 +50,8 @@ def precision(judged: Tallied, average: str | None = "binary") -> Any:
     Parameters
     ----------
     average : "binary", "micro", "macro", "weighted", "samples" or None
-        "binary": class 1 of two; "macro": mean over classes that occur, true or predicted (multi-label: over all);
+        "binary": the class `positive` of two, by default the second; "macro": mean over classes that occur, true or
+        predicted (multi-label: over all);
         "weighted": by true weight; "samples": mean over multi-label rows; None: each class, (K,).
     """
     return rate(judged, "precision", average)
@@ -121,7 +122,7 @@ def rate(judged: Tallied, kind: str, average: str | None, beta: float = 1.0) -> 
                 f"average='binary' is for two classes; for these {judged.n_classes} choose 'micro', 'macro', "
                 "'weighted' or None" + (", or 'samples'" if judged.multilabel else "")
             )
-        return float(values[1])
+        return float(values[judged.positive])
     if average == "micro":
         return float(values[0])
     if average == "weighted":
@@ -324,9 +325,9 @@ def roc_curve(judged: Tallied, label: Any = None, *, drop_intermediate: bool = T
 
 
 def class_number(judged: Tallied, label: Any, what: str) -> int:
-    """The number of the class with this label; the second of two unless given."""
+    """The number of the class with this label; of two the positive one unless given."""
     if label is None and is_binary(judged):
-        return 1
+        return judged.positive
     known = messages.listed(judged.classes)
     if label is None:
         kind = "labels" if judged.multilabel else "classes"
@@ -341,8 +342,13 @@ def class_number(judged: Tallied, label: Any, what: str) -> int:
 
 
 def _levels(judged: Tallied) -> Iterable[Levels]:
-    """Each class against the rest; for two classes, the second."""
-    return map(ranking(judged).levels, ranked_classes(judged))
+    """Each class against the rest; for two classes, the positive one."""
+    return map(ranking(judged).levels, _averaged(judged))
+
+
+def _averaged(judged: Tallied) -> Iterable[int]:
+    """The classes over which metrics of rankings are averaged: of two, the positive one alone."""
+    return [judged.positive] if is_binary(judged) else range(judged.n_classes)
 
 
 def _pairs(judged: Tallied) -> Iterable[tuple[Levels, Levels]]:
@@ -363,8 +369,8 @@ def _auc(judged: Tallied, ranked: Ranking, average: str | None) -> Any:
 def _over_classes(judged: Tallied, ranked: Ranking, value: Callable[[int], float], average: str | None) -> Any:
     if average is None:
         return np.array([value(k) for k in range(judged.n_classes)])
-    values = np.array([value(k) for k in ranked_classes(judged)])
-    levels = map(ranked.levels, ranked_classes(judged))
+    values = np.array([value(k) for k in _averaged(judged)])
+    levels = map(ranked.levels, _averaged(judged))
     weights = [each.positive.sum() for each in levels if each.defined] if average == "weighted" else []
     return mean(values[~np.isnan(values)], np.array(weights))
 

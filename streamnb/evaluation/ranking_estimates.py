@@ -119,6 +119,8 @@ def estimate(judged: Tallied, kind: Influence, ranked: Ranking, average: str | N
         return _estimate(judged, ranked, value, placed)
     if average is None:
         return _of_each(judged, kind, ranked)
+    if is_binary(judged) and judged.positive == 0:
+        return _of_class(judged, kind, ranked, 0)
     parts = []
     for k in ranked_classes(judged):
         levels = ranked.levels(k)
@@ -139,24 +141,26 @@ def estimate(judged: Tallied, kind: Influence, ranked: Ranking, average: str | N
 
 def _of_each(judged: Tallied, kind: Influence, ranked: Ranking) -> Estimate:
     """The estimate of each class."""
-    of_classes = []
-    for k in range(judged.n_classes):
-        binary = is_binary(judged)
-        levels = ranked.levels(1 if binary else k)
-        if not levels.defined:
-            of_classes.append(Estimate(np.nan, np.nan))
-            continue
-        turned = _turned(levels) if binary and k == 0 else levels
-        value, positive, negative = kind(turned, _rate(judged))
-        if turned is not levels:  # of the second class by the scores of that class
-            positive, negative = negative[::-1], positive[::-1]
-        placed = Placed(1 if binary else k, None, levels, positive, negative)
-        of_classes.append(_estimate(judged, ranked, value, [placed]))
+    of_classes = [_of_class(judged, kind, ranked, k) for k in range(judged.n_classes)]
     parts = (
         [getattr(each, name) for each in of_classes] for name in ("value", "variance", "n_rows", "df", "unseen_df")
     )
     values, variances, n_rows, df, unseen_df = (np.array(part, np.float64) for part in parts)
     return Estimate(values, variances, n_rows, df=df, unseen_df=unseen_df, is_share=False)
+
+
+def _of_class(judged: Tallied, kind: Influence, ranked: Ranking, k: int) -> Estimate:
+    """The estimate of one class; of two, rows are those of the second by the scores of that class."""
+    binary = is_binary(judged)
+    levels = ranked.levels(1 if binary else k)
+    if not levels.defined:
+        return Estimate(np.nan, np.nan)
+    turned = _turned(levels) if binary and k == 0 else levels
+    value, positive, negative = kind(turned, _rate(judged))
+    if turned is not levels:
+        positive, negative = negative[::-1], positive[::-1]
+    placed = Placed(1 if binary else k, None, levels, positive, negative)
+    return _estimate(judged, ranked, value, [placed])
 
 
 def _turned(levels: Levels) -> Levels:

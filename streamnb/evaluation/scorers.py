@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments
+from streamnb.core.messages import listed
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import GridEvaluation, ReferenceEvaluation
 from streamnb.evaluation.metrics import ERRORS, micro_error
@@ -107,6 +108,7 @@ def _scorer(name: str, needs: str, method: str, per_class: str | None = None, **
 
 
 FEW_ROWS = 10
+OF_ONE_CLASS = "precision", "recall", "specificity", "f1", "average_precision"  # differ between two classes
 _RATES = ("precision", "precision"), ("recall", "recall"), ("specificity", "specificity"), ("f1", "f_score")
 
 
@@ -154,8 +156,9 @@ SCORERS = _scorers()
 def as_scorer(scoring: Any) -> Scorer:
     """The scorer of a name or of a function of an `Evaluation` (greater is better); for a list, one for all of them.
 
-    A function gets evaluations that keep the confusion matrix, rankings, probabilities and, for multi-label rows, label
-    sets; a custom `Scorer` is returned as it is and declares what it needs.
+    "recall of fraud" is a metric of one class, by its label. A function gets evaluations that keep the confusion
+    matrix, rankings, probabilities and, for multi-label rows, label sets; a custom `Scorer` is returned as it is and
+    declares what it needs.
 
     Raises
     ------
@@ -166,6 +169,8 @@ def as_scorer(scoring: Any) -> Scorer:
         return scoring
     if isinstance(scoring, list | tuple):
         return _first([as_scorer(one) for one in scoring])
+    if isinstance(scoring, str) and " of " in scoring:
+        return _of_label(*scoring.split(" of ", 1))
     if isinstance(scoring, str):
         return SCORERS[arguments.one_of("scoring", scoring, SCORERS)]
     if callable(scoring):
@@ -177,6 +182,30 @@ def as_scorer(scoring: Any) -> Scorer:
             )
         return Scorer(name, frozenset({"confusion", "ranking", "probabilities", "multilabel"}), scoring)
     raise TypeError(f"scoring={scoring!r} should be a name, a function of an snb.Evaluation, or a list of such")
+
+
+def _of_label(name: str, label: str) -> Scorer:
+    """The scorer "recall of fraud": a metric of one class, by its label as text."""
+    scorer = SCORERS[arguments.one_of("scoring", name, [*OF_ONE_CLASS, "roc_auc"])]
+    return replace(scorer, name=f"{name} of {label}", value=partial(_value_of, scorer=scorer, label=label))
+
+
+def _value_of(evaluation: Evaluation, scorer: Scorer, label: str) -> float:
+    """The value of a class, by its label as text."""
+    labels = [str(known) for known in evaluation.classes.tolist()]
+    if label not in labels:
+        raise ValueError(f"scoring={f'{scorer.name} of {label}'!r} names no class; these are {listed(labels)}")
+    assert scorer.per_class is not None
+    return float(scorer.per_class(evaluation)[labels.index(label)])
+
+
+def of_positive(scoring: Any, positive: Any) -> Any:
+    """The scorings, where those of one of two classes are of the class `positive`."""
+    if positive is None:
+        return scoring
+    if isinstance(scoring, list | tuple):
+        return [of_positive(one, positive) for one in scoring]
+    return f"{scoring} of {positive}" if isinstance(scoring, str) and scoring in OF_ONE_CLASS else scoring
 
 
 def _first(scorers: list[Scorer]) -> Scorer:

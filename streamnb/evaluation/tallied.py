@@ -79,6 +79,7 @@ class Tallied:
         if self.classes.shape != (K,):
             raise ValueError(f"classes has shape {self.classes.shape}; it should name each of the {K} classes")
         self.n_rows = self.n_unknown = 0
+        self.positive = 1  # the class of two that metrics of one class are of
         self.level = check_level(interval)
         self.is_grouped = grouped  # whether intervals are of rows in groups
         self._form: dict[str, Any] = {"n_classes": K, "needs": self.needs, "multilabel": self.multilabel}
@@ -311,6 +312,21 @@ class Tallied:
         judged.__dict__.update(self.__dict__, n_rows=n_rows, n_unknown=n_unknown, _tallies=tallies)
         return judged
 
+    def with_positive(self, label: Any) -> Self:
+        """The evaluation of two classes with metrics of the class `label`, such as `precision()`; None changes nothing.
+
+        Without it they are of the second class. Of more classes, take ``recall(average=None)``.
+        """
+        if label is None:
+            return self
+        known = self.classes.tolist()
+        if not is_binary(self) or label not in known:
+            what = f"one of two classes, and these are {self.n_classes}" if len(known) != 2 else f"one of {known}"
+            raise ValueError(f"positive={label!r} should be {what}")
+        judged = self.with_tallies(self.n_rows, self._tallies, self.n_unknown)
+        judged.positive = known.index(label)
+        return judged
+
     def save(self, path: Any) -> None:
         """Write to one file; `snb.load` reads it, and the loaded evaluation takes more rows."""
         persistence.save(path, self)
@@ -324,13 +340,15 @@ class Tallied:
             state["interval"] = self.level
         if self.n_unknown:
             state["n_unknown"] = self.n_unknown
+        if self.positive != 1:
+            state["positive"] = self.positive
         if self.level is not None or self.is_grouped:
             state["grouped"] = self.is_grouped
         return state
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
-        persistence.known(cls, state, "classes", "form", "n_rows", "tallies", *OPTIONAL, "n_unknown")
+        persistence.known(cls, state, "classes", "form", "n_rows", "tallies", *OPTIONAL, "n_unknown", "positive")
         classes, (needs, multilabel, exact_rows, n_bins) = state["classes"], state["form"]
         if not persistence.is_a(tuple[list[str], bool, int, int], (needs, multilabel, exact_rows, n_bins)):
             raise ValueError(f"form={state['form']} should be names, a bool and two whole numbers")
@@ -344,6 +362,7 @@ class Tallied:
         n_rows = arguments.whole_number("n_rows", state["n_rows"])
         n_unknown = arguments.whole_number("n_unknown", state.get("n_unknown", 0))
         tallies = restored("tallies", empty._tallies, _of_files(state["tallies"], empty._tallies))
+        empty.positive = int(arguments.one_of("positive", state.get("positive", 1), [0, 1]))
         return empty.with_tallies(n_rows, tallies, n_unknown)
 
 
@@ -453,7 +472,7 @@ def check_single(judged: Tallied, what: str) -> None:
 
 
 def is_binary(judged: Tallied) -> bool:
-    """True for two classes, where metrics are of the second."""
+    """True for two classes, where metrics are of one of them, `positive`."""
     return judged.n_classes == 2 and not judged.multilabel
 
 

@@ -309,8 +309,8 @@ def check_evaluation(evaluation: Any) -> None:
 
 
 def classes_by_area(evaluation: Evaluation, areas: np.ndarray) -> list[int]:
-    """The classes that have a ROC curve, those with the largest areas first; of two classes the second."""
-    order = np.array([1]) if is_binary(evaluation) else np.argsort(-areas, kind="stable")
+    """The classes that have a ROC curve, those with the largest areas first; of two classes the positive one."""
+    order = np.array([evaluation.positive]) if is_binary(evaluation) else np.argsort(-areas, kind="stable")
     return order[~np.isnan(areas[order])].tolist()
 
 

@@ -59,6 +59,7 @@ ERRORS = {  # attribute of RegressionEvaluation: name, meaning
     "mae": ("Mean absolute error", "in units of what is predicted; lower is better"),
     "mean_error": ("Mean error", "above 0 where predictions are too low"),
 }
+GUESSED = "accuracy", "balanced_accuracy", "matthews_corrcoef", "roc_auc", "log_loss", "brier"
 AVERAGED = "precision", "recall", "f_score"
 SHARES = "accuracy", "balanced_accuracy", *AVERAGED
 
@@ -111,7 +112,7 @@ def judged_numbers(found: RegressionEvaluation) -> Performance:
 
 
 def _metrics(found: Evaluation, other: Evaluation | None) -> Iterator[Metric]:
-    label, guesses = shown(found.classes[-1]), _guesses(found)
+    label, guesses = shown(found.classes[found.positive if is_binary(found) else -1]), _guesses(found)
     for key, (name, meaning) in MEANINGS.items():
         average = ["macro"] if key in AVERAGED and not is_binary(found) else []
         value = _value(found, key, average)
@@ -139,19 +140,8 @@ def _guesses(found: Evaluation) -> dict[str, float]:
     """Metrics of guesses that know only the shares of classes: the largest class, with its share as probability."""
     if found.multilabel or not DECISIONS & found.needs or not found.class_weight.any():
         return {}
-    share = found.class_weight / found.class_weight.sum()
-    entropy = float(-(share[share > 0.0] @ np.log(share[share > 0.0])))
-    brier = float(1.0 - share @ share) * (0.5 if is_binary(found) else 1.0)
-    known = float(found.class_weight.sum()) / found.weight
-    occurring = int((share > 0.0).sum())
-    return {
-        "accuracy": float(share.max()) * known,
-        "balanced_accuracy": 1.0 / occurring,
-        "matthews_corrcoef": 0.0,
-        "roc_auc": 0.5,
-        "log_loss": entropy,
-        "brier": brier,
-    }
+    values = {key: _value(found.guesses(), key, []) for key in GUESSED}
+    return {key: value for key, value in values.items() if value is not None}
 
 
 # ---- classes and mistakes --------------------------------------------------------------------------------------------

@@ -160,6 +160,7 @@ class RowsToJudge:
     groups: Any = None
     by: Any = None
     against: Any = None
+    positive: Any = None
 
 
 def report(
@@ -173,6 +174,7 @@ def report(
     groups: PerRow = None,
     by: Any = None,
     against: Any = None,
+    positive: Any = None,
     force: bool = False,
 ) -> None:
     """Write one page of HTML that shows a model, and how good it is on labelled rows.
@@ -186,7 +188,7 @@ def report(
     model : fitted model
         Any classifier or regression of streamnb, the model of a path or a file, or the result of `snb.search`, whose
         candidates are shown with its best model.
-    X, y, sample_weight, groups, by
+    X, y, sample_weight, groups, by, positive
         As in `snb.evaluate`: rows of one of the `groups` are not independent, and the rows are sliced `by` columns.
         Without labels the page shows the model alone.
     path : path
@@ -220,7 +222,7 @@ def report(
     ...     "It is right for" in page.read()
     True
     """
-    given = RowsToJudge(X, y, sample_weight, interval, groups, by, against)
+    given = RowsToJudge(X, y, sample_weight, interval, groups, by, against, positive)
     if not hasattr(type(model), "predict") and hasattr(type(model), "report"):  # the result of a search
         model.report(path, **vars(given), force=force)
         return
@@ -297,7 +299,7 @@ def _second(given: RowsToJudge) -> RowsToJudge:
     X = as_table(X, named)
     if named and hasattr(X, "columns") and given.y not in X.columns:
         named = False
-    return RowsToJudge(X, given.y if named else y)
+    return RowsToJudge(X, given.y if named else y, positive=given.positive)
 
 
 def _may_have_labels(model: Any, X: Any) -> bool:
@@ -311,7 +313,7 @@ def _evaluated(model: Any, given: RowsToJudge) -> Evaluation | RegressionEvaluat
     X, y = given.X, given.y
     if X is None or (y is None and not _may_have_labels(model, X)):
         return None
-    options = {"interval": given.interval, "groups": given.groups, "by": given.by}
+    options = {"interval": given.interval, "groups": given.groups, "by": given.by, "positive": given.positive}
     if type(model).__module__.split(".")[0] != "streamnb":  # another estimator, by what it predicts
         proba = {"proba": model.predict_proba(X)} if hasattr(model, "predict_proba") else {}
         given_classes = {"classes": model.classes_, "sample_weight": given.sample_weight}

@@ -10,6 +10,8 @@ import numpy as np
 
 from streamnb.core import frames, guesses, persistence
 from streamnb.core.frames import pandas_for
+from streamnb.evaluation.evaluation import guesses_of
+from streamnb.evaluation.scorers import SCORERS, as_scorer
 from streamnb.passes.contract import Report
 from streamnb.plotting.drawing import scoring_label
 from streamnb.plotting.forest import SearchDisplay
@@ -17,6 +19,7 @@ from streamnb.problem.points import loaded_point
 from streamnb.reporting.facts import FactTable
 from streamnb.reporting.report import Choice, RowsToJudge, write_report
 from streamnb.selection.split_intervals import APPROXIMATE, split_interval, standard_error
+from streamnb.stats.class_stats import ClassStats
 
 
 @persistence.register
@@ -153,6 +156,8 @@ class Search(persistence.Saved):
     candidates : list of Judged, with the scores of each fold
     report_ : Report
         Of all reads for naive Bayes and `models`, including the fit to all rows.
+    positive : label or None
+        Of two classes, the one that was named as positive.
 
     Examples
     --------
@@ -169,6 +174,7 @@ class Search(persistence.Saved):
     scorings: list[str]
     best_: Any
     report_: Report = field(metadata={"saved_as": "report"})
+    positive: bool | int | str | None = None
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"'Search' object has no attribute {name!r}{guesses.hint(name, guesses.OF_SEARCH)}")
@@ -211,7 +217,23 @@ class Search(persistence.Saved):
     def _table(self) -> list[list[str]]:
         """Cells, header first, then candidates, best first."""
         first, *others = self.scorings
-        return [["", first, "95 %", *others, "features", "folds", "reads", "seconds"], *map(self._cells, self.ranked)]
+        return [
+            ["", first, "95 %", *others, "features", "folds", "reads", "seconds"],
+            *map(self._cells, self.ranked),
+            *self._of_guesses(),
+        ]
+
+    def _of_guesses(self) -> list[list[str]]:
+        """The scores of guesses that know only how frequent each class is, where the best model tells that."""
+        stats = getattr(self.best_, "stats_", None)
+        if not isinstance(stats, ClassStats) or self.best_.classes_.ndim != 1 or len(stats.classes) < 2:
+            return []
+        guesses = guesses_of(stats.classes, stats.weight, ["hits", "ranking", "probabilities"])
+        scores = [
+            as_scorer(name).of(guesses) if name.partition(" of ")[0] in SCORERS else np.nan for name in self.scorings
+        ]
+        first, *others = ("-" if np.isnan(score) else f"{score:.4f}" for score in scores)
+        return [["guesses by frequency", first, "", *others, "", "", "", ""]]
 
     def _cells(self, judged: Judged) -> list[str]:
         means = [judged.mean(name) for name in self.scorings]
@@ -250,7 +272,7 @@ class Search(persistence.Saved):
         force : bool
             Replace a file that is there.
         **options
-            As for `snb.report`: sample_weight, interval, groups, by, against.
+            As for `snb.report`: sample_weight, interval, groups, by, against, positive.
         """
         best = self.ranked[0]
         rows = tuple((one.name, *map(one.mean, self.scorings), one.n_folds, one.seconds) for one in self.ranked)
@@ -258,7 +280,7 @@ class Search(persistence.Saved):
         note = f"The best, {best.name}, has {scores}: means over {best.n_folds} folds, of rows that it had not seen."
         columns = ("candidate", *map(scoring_label, self.scorings), "folds", "seconds")
         choice = Choice(FactTable("Candidates", columns, rows, " ".join([note, *self._notes()])), self.plot)
-        given = RowsToJudge(X, y, **{"interval": 0.95, **options})
+        given = RowsToJudge(X, y, **{"interval": 0.95, "positive": self.positive, **options})
         write_report(self.best_, given, path, force=force, choice=choice)
 
     def save(self, path: Any) -> None:

@@ -12,7 +12,7 @@ from streamnb.core import frames, messages
 from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.core.guesses import with_hints
 from streamnb.estimators.additive import AdditiveClassifier
-from streamnb.evaluation.scorers import Scorer
+from streamnb.evaluation.scorers import Scorer, of_positive
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.dask_blocks import n_rows_of
 from streamnb.problem.families import as_family
@@ -57,6 +57,7 @@ def search(
     budget: str | float | None = "auto",
     folds: Any = 5,
     scoring: Any = None,
+    positive: Any = None,
     calibration: str | None = "auto",
     seed: int = 0,
     sample_weight: PerRow = None,
@@ -120,6 +121,9 @@ def search(
         accuracy, area under ROC curves and exp(-log loss), and each of these. Where a candidate is a
         `MarginClassifierCV` or has no probabilities, for sparse rows and for a 2-D y: "accuracy_and_roc_auc", the mean
         of the two, and each of them.
+    positive : label, optional
+        Of two classes, the one that "precision", "recall", "f1", "specificity" and "average_precision" are of, also in
+        the report of the result; the second of the sorted classes by default.
     calibration : {"auto", None}
         "auto": the probabilities of the best model are calibrated on a sample of rows, each scored by the model that
         has not seen its fold. It is done only if it lowers the log loss of rows it was not fitted to, and takes five
@@ -188,6 +192,7 @@ def search(
             usual = encoded[0] if models is None and families is None else None
             estimators = [*(chosen or {}).values(), *other_models.values()]
             scoring = default_scoring(given[1], axes.get("schemes", []), estimators, usual)
+        scoring = of_positive(scoring, positive)
         scorer = check_choice("joint", folds, 1, seed, scoring, "best")
         judging = _judging(folds, groups, seed, scoring, scorer, calibration, encoded[0].rows, client)
         judging = replace(judging, walks=limits.given == AUTO)
@@ -198,6 +203,7 @@ def search(
         if frames.prints(show):
             print(planned(candidates, judging, limits, most_reads))
         found = searched(candidates, judging, limits, most_reads, left_out | beyond)
+        found = replace(found, positive=positive)
     if frames.prints(show):
         print(found)
     return found

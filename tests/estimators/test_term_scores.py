@@ -144,3 +144,12 @@ def test_contributions_follow_edits_and_calibration(model):
         model.contributions(X)
     with pytest.raises(ValueError, match=r"out has shape \(2, 3\)"):
         snb.AdditiveClassifier(1, l2=1.0, resolutions=(4,)).fit(X, Y).contributions(X, out=np.empty((2, 3)))
+
+
+def test_a_term_speaks_for_the_positive_class():
+    x, y = np.repeat([[1.0], [2.0]], 50, axis=0), ["a"] * 40 + ["b"] * 50 + ["a"] * 10
+    model = snb.AdditiveClassifier().fit(x, y)
+    assert (model.term("x0", positive="a")["score"] == -model.term("x0")["score"]).all()
+    assert (model.term("x0", positive="b")["score"] == model.term("x0")["score"]).all()
+    with pytest.raises(ValueError, match=r"positive='c' is not a class; it should be one of \['a', 'b'\]"):
+        model.term("x0", positive="c")

@@ -26,6 +26,8 @@ def test_models_and_columns_have_the_same_intervals(tmp_path):
     assert model.evaluate(store, "y", interval=0.9, groups="groups").summary() == found.summary()
     with pytest.raises(ValueError, match="groups has one group"):
         model.evaluate(X, Y, interval=0.9, groups=np.ones(200, int))
+    with pytest.raises(TypeError, match="positive=1 is of two classes, and Ridge predicts numbers"):
+        snb.evaluate(snb.Ridge().fit(X, 0.37 * X[:, 0]), X, X[:, 0], positive=1)
 
 
 def test_of_columns_groups_are_checked():
