@@ -26,7 +26,6 @@ from streamnb.explaining.drifting import Drift, drift
 from streamnb.explaining.feature_tables import contrasting_features, contributions, strongest_features
 from streamnb.export.as_portable import portable
 from streamnb.export.as_sklearn import as_sklearn
-from streamnb.export.raw_rows import of_numbers
 from streamnb.export.writing import scoring_of, write
 from streamnb.models.calibrating import METHODS, calibrated
 from streamnb.models.linear import LinearModel
@@ -536,10 +535,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
         ----------
         path : path or URL
             "m.onnx": an ONNX graph (``pip install streamnb[onnx]``) with the input "rows", float32 (n_rows,
-            n_features), and the outputs "labels" and "probabilities" ("scores" where there are none); its arithmetic is
-            in float64. "m.json": weights by class and the steps before them; docs/export.md predicts with it in ten
-            lines of NumPy. Both decide as `predict` does. For a model of a table, rows have one number for each of its
-            columns, in the order of the file's feature names; bins and numeric categories are part of the file.
+            n_features), or an input for each column of a table, (n_rows, 1), and the outputs "labels" and
+            "probabilities" ("scores" where there are none); its arithmetic is in float64. "m.json": weights by class,
+            and the steps before them, with which docs/export.md predicts in ten lines of NumPy; for a table, the scores
+            of its values. Both decide as `predict` does.
             "m.py": plain Python without libraries, whose ``predict(record)`` and ``predict_proba(record)`` take a dict
             with the columns of the table, or with x0, x1, .. for arrays. "m.sql": one query that scores the rows of a
             table in a database.
@@ -557,8 +556,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         ValueError
             The name has another ending, the model does something that the file cannot express (the quantile-normal map,
             pairs of classes, quadratic scores, loss=, threshold=, isotonic calibration), or its columns are made of
-            texts or hashes; in .onnx and .json files also of strings, dates or numbers as they are. Nothing is written
-            then.
+            texts or hashes. Nothing is written then.
         ImportError
             onnx or sqlglot is not installed.
 
@@ -594,7 +592,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         >>> model.to_sklearn().predict([[0.0, 1.0]])
         array(['dog'], dtype='<U3')
         """
-        return as_sklearn(of_numbers(self._portable()))
+        return as_sklearn(self._portable())
 
     def _portable(self) -> PortableModel:
         """The model without statistics."""

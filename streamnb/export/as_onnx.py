@@ -1,40 +1,60 @@
-"""Exports a model as an ONNX graph: float32 rows in, labels and probabilities out, float64 arithmetic."""
+"""Exports a model as an ONNX graph: float32 rows or the columns of a table in, labels and probabilities out.
+
+Arithmetic is in float64.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import memory
+from streamnb.export.score_tables import CategoryCodes, Number, NumberCodes, ScoreTables, steps_of_codes
 from streamnb.models.portable import PortableModel
 from streamnb.models.steps import Indicators, RowStep
+from streamnb.rows.table_columns import (
+    BOOLEAN,
+    DATE,
+    DURATION,
+    INSTANT,
+    NUMBER,
+    PAIR_SEPARATOR,
+    TIME,
+    WEEKDAYS,
+    of_float,
+)
 
-OPSET = 17
+OPSET, OPSET_OF_ML = 17, 2
 IR_VERSION = 8  # of the same time as the opset, so that older runtimes read it
 BEYOND = np.finfo(np.float64).max  # in place of infinite bounds, as some runtimes take finite constants only
+AS_NUMBERS = NUMBER, BOOLEAN, DURATION, TIME  # kinds of columns whose values are given as float64
+NO_DATE = np.iinfo(np.int64).min  # what NumPy makes of NaT
+MISSING = "None", "nan", "NaN", "<NA>"  # how runtimes write what is no string, unless it is a category
+STRINGS = "give its values as strings"
+OUTPUTS = "labels", "probabilities", "scores", "predictions"
+TAKES = {
+    **dict.fromkeys(AS_NUMBERS, "a number, NaN if it is missing; durations and times of day in seconds"),
+    **dict.fromkeys((DATE, INSTANT), f"seconds since 1970 on the local clock, {NO_DATE} if it is missing"),
+}
 LARGEST = 2**31 - 2**20  # bytes of weights: a protocol buffer holds 2 GiB, and the rest needs some space
 
 
-def onnx_bytes(model: PortableModel) -> bytes:
-    """The file as bytes.
+def onnx_bytes(model: PortableModel, tables: ScoreTables | None) -> bytes:
+    """The file as bytes; `tables` are those of a model of the columns of a table.
 
     Raises
     ------
     ImportError
         onnx is not installed.
     ValueError
-        The graph does not fit into a file of this format, or a category is a number that float32 cannot represent.
+        The graph does not fit into a file of this format, or a category is a number that its type cannot represent.
     """
-    graph, (n_columns, n_classes) = Graph(), model.weights.shape
-    cure = "export to .json, which leaves out weights of 0, or save(path, stats=False)"
-    check_size(8 * n_columns * n_classes, cure)
-    _check_categories(model)
-    x, width = graph.numbers(), model.n_features_in_
-    for step in model.steps:
-        x, width = _apply(graph, x, step, width), step.width(width)
-    weights = model.weights.toarray() if sp.issparse(model.weights) else model.weights
-    scores = graph.add("Add", [graph.add("MatMul", [x, graph.constant(weights)]), graph.constant(model.intercept_)])
+    graph, n_classes = Graph(), len(model.classes_)
+    scores = _scores_of_rows(graph, model) if tables is None else scores_of_tables(graph, tables)
     kinds = graph.onnx.TensorProto
     kind = kinds.INT64 if model.multilabel or model.classes_.dtype.kind != "U" else kinds.STRING
     labels = _labels(graph, scores, model), "labels", kind, [n_classes] if model.multilabel else []
@@ -43,7 +63,19 @@ def onnx_bytes(model: PortableModel) -> bytes:
         second = _without_reference(graph, scores, model), "scores", kinds.DOUBLE, [width]
     else:
         second = _probabilities(graph, scores, model), "probabilities", kinds.DOUBLE, [n_classes]
-    return graph.finished(model.n_features_in_, labels, second)
+    return graph.finished(labels, second)
+
+
+def _scores_of_rows(graph: Graph, model: PortableModel) -> str:
+    """Add the scores of rows of numbers, (n_rows, K)."""
+    cure = "export to .json, which leaves out weights of 0, or save(path, stats=False)"
+    check_size(8 * model.weights.shape[0] * model.weights.shape[1], cure)
+    _check_categories(model)
+    x, width = graph.rows(model.n_features_in_), model.n_features_in_
+    for step in model.steps:
+        x, width = _apply(graph, x, step, width), step.width(width)
+    weights = model.weights.toarray() if sp.issparse(model.weights) else model.weights
+    return graph.add("Add", [graph.add("MatMul", [x, graph.constant(weights)]), graph.constant(model.intercept_)])
 
 
 def check_size(n_bytes: int, cure: str) -> None:
@@ -77,42 +109,49 @@ class Graph:
             import onnx
         except ImportError as error:
             raise ImportError("export to .onnx needs onnx: pip install streamnb[onnx]") from error
-        self.onnx, self.nodes, self.constants = onnx, list[Any](), list[Any]()
+        self.onnx, self.nodes, self.constants, self.inputs = onnx, list[Any](), list[Any](), list[Any]()
 
     def add(self, kind: str, inputs: Sequence[str], **attributes: Any) -> str:
-        """Add a node and return the name of its output."""
-        name = f"n{len(self.nodes)}"
+        """Add a node and return the name of its output, which no column has."""
+        name = f"node {len(self.nodes)}"
         self.nodes.append(self.onnx.helper.make_node(kind, inputs, [name], **attributes))
         return name
 
-    def constant(self, values: Any, name: str | None = None) -> str:
+    def constant(self, values: Any) -> str:
         """Add a constant array of numbers or strings and return its name."""
-        name = f"c{len(self.constants)}" if name is None else name
-        values = np.asarray(values)
+        name, values = f"constant {len(self.constants)}", np.asarray(values)
         array = values.astype(object) if values.dtype.kind == "U" else np.ascontiguousarray(values)
         self.constants.append(self.onnx.numpy_helper.from_array(array.reshape(values.shape), name))
         return name
 
-    def numbers(self) -> str:
-        """The rows in float64."""
+    def add_input(self, name: str, kind: int, width: int, takes: str = "") -> None:
+        """Add an input of the graph, (n_rows, width)."""
+        value = self.onnx.helper.make_tensor_value_info(name, kind, ["n_rows", width], takes)
+        self.inputs.append(value)
+
+    def rows(self, n_features: int) -> str:
+        """The input "rows", float32, in float64."""
+        self.add_input("rows", self.onnx.TensorProto.FLOAT, n_features)
         return self.add("Cast", ["rows"], to=self.onnx.TensorProto.DOUBLE)
 
     def indicator(self, condition: str) -> str:
         """1.0 where a condition holds, else 0.0."""
         return self.add("Cast", [condition], to=self.onnx.TensorProto.DOUBLE)
 
-    def finished(self, n_features: int, *outputs: tuple[str, str, Any, list[int]]) -> bytes:
+    def finished(self, *outputs: tuple[str, str, Any, list[int]]) -> bytes:
         """The file as bytes; each output has a node, a public name, an ONNX type, and its shape beside the rows."""
         helper = self.onnx.helper
         for node, name, *_ in outputs:
             self.nodes.append(helper.make_node("Identity", [node], [name]))
-        rows = helper.make_tensor_value_info("rows", self.onnx.TensorProto.FLOAT, ["n_rows", n_features])
         made = [helper.make_tensor_value_info(name, kind, ["n_rows", *shape]) for _, name, kind, shape in outputs]
-        graph = helper.make_graph(self.nodes, "streamnb", [rows], made, self.constants)
-        opsets = [helper.make_opsetid("", OPSET)]
+        graph = helper.make_graph(self.nodes, "streamnb", self.inputs, made, self.constants)
+        opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", OPSET_OF_ML)]
         whole = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="streamnb")
         self.onnx.checker.check_model(whole)
         return whole.SerializeToString()
+
+
+# ---- rows of numbers -------------------------------------------------------------------------------------------------
 
 
 def _apply(graph: Graph, x: str, step: RowStep, width: int) -> str:
@@ -173,6 +212,138 @@ NODES: dict[str, Callable[[Graph, str, Any], str]] = {  # what each step of a `R
     "indicators": _indicators,
     "products": _products,
 }
+
+
+# ---- tables ----------------------------------------------------------------------------------------------------------
+
+
+def scores_of_tables(graph: Graph, tables: ScoreTables) -> str:
+    """Add an input for each column of a table, and the scores of its rows, (n_rows, K)."""
+    n_scores = sum(one.size for one in (*tables.tables.values(), *tables.pairs.values()))
+    check_size(8 * n_scores, "save(path, stats=False)")
+    kinds = graph.onnx.TensorProto
+    for name, kind in tables.kinds.items():
+        if name in ("", *OUTPUTS):
+            raise ValueError(f"column {name!r} has a name that no input of an .onnx file can have; rename it")
+        dtype = kinds.DOUBLE if kind in AS_NUMBERS else kinds.INT64 if kind in (DATE, INSTANT) else kinds.STRING
+        graph.add_input(name, dtype, 1, TAKES.get(kind or "", "a string, 'None' or 'nan' if it is missing"))
+    codes = {feature: _code(graph, tables, feature) for feature in tables.used}
+    shape = graph.add("Shape", [tables.names[0]])  # (n_rows, 1)
+    found = [graph.add("Expand", [graph.constant(tables.intercept[None]), shape])]
+    for feature, table in tables.tables.items():
+        found.append(graph.add("Gather", [graph.constant(table), codes[feature]], axis=0))
+    for (first, second), of_pair in tables.pairs.items():
+        *steps, table = steps_of_codes(of_pair)
+        row, column = (
+            graph.add("Gather", [graph.constant(of_codes), codes[feature]])
+            for of_codes, feature in zip(steps, (first, second), strict=True)
+        )
+        found.append(_cell(graph, table, row, column))
+    if tables.numbers:
+        numbers = graph.add("Concat", [_number(graph, number) for number in tables.numbers], axis=1)
+        found.append(graph.add("MatMul", [numbers, graph.constant(np.array([*tables.numbers.values()]))]))
+    return graph.add("Sum", found)
+
+
+def _cell(graph: Graph, table: np.ndarray, row: str, column: str) -> str:
+    """The entries of a table at these rows and columns."""
+    place = graph.add("Add", [graph.add("Mul", [row, graph.constant(np.int64(table.shape[1]))]), column])
+    return graph.add("Gather", [graph.constant(table.reshape(-1, *table.shape[2:])), place])
+
+
+def _number(graph: Graph, number: Number) -> str:
+    """A number, the median if it is missing, after its functions, (n_rows, 1)."""
+    x = number.column
+    if not np.isnan(number.median):
+        x = graph.add("Where", [graph.add("IsNaN", [x]), graph.constant(number.median), x])
+    for do, value in number.functions:
+        x = NODES[do](graph, x, value)
+    return x
+
+
+def _code(graph: Graph, tables: ScoreTables, feature: int) -> str:
+    """The code of a feature, (n_rows,)."""
+    of = tables.features[feature]
+    if isinstance(of, NumberCodes):
+        above = graph.add("Greater", [of.column, graph.constant(np.array(of.edges, np.float64))])
+        above = graph.add("Cast", [above], to=graph.onnx.TensorProto.INT64)
+        code = graph.add("ReduceSum", [above, graph.constant(np.array([1]))])
+        code = _or_missing(graph, graph.add("IsNaN", [of.column]), code, len(of.edges) + 1)
+    elif len(of.part.columns) == 1:
+        code = _level(graph, of, tables.kinds[of.part.columns[0]], of.part.columns[0], of.values)
+    else:
+        code = _pair(graph, of, tables)
+    return graph.add("Squeeze", [code, graph.constant(np.array([1]))])
+
+
+def _pair(graph: Graph, of: CategoryCodes, tables: ScoreTables) -> str:
+    """The code of a pair of values, by a table of the codes of both."""
+    pairs = [value.split(PAIR_SEPARATOR) for value in of.values]
+    first, second = ([*dict.fromkeys(pair[k] for pair in pairs)] for k in (0, 1))
+    table = np.full((len(first) + 2, len(second) + 2), len(pairs))
+    table[-1], table[:, -1] = len(pairs) + 1, len(pairs) + 1
+    for code, (one, other) in enumerate(pairs):
+        table[first.index(one), second.index(other)] = code
+    sides = zip(of.part.columns, (first, second), strict=True)
+    row, column = (_level(graph, of, tables.kinds[name], name, tuple(values)) for name, values in sides)
+    return _cell(graph, table, row, column)
+
+
+def _level(graph: Graph, of: CategoryCodes, kind: str | None, name: str, values: tuple[str, ...]) -> str:
+    """The place of a column's value among some, then one for others, then one for missing values, (n_rows, 1)."""
+    n = len(values)
+    if kind in (DATE, INSTANT):
+        part = of.part.date_part
+        numbers = [WEEKDAYS.index(value) if part == "weekday" else int(value) for value in values]
+        missing = graph.add("Equal", [name, graph.constant(np.int64(NO_DATE))])
+        return _or_missing(graph, missing, _place(graph, _part_of_date(graph, name, part), np.array(numbers)), n + 1)
+    if kind in AS_NUMBERS:
+        for value in values:
+            if of_float(float(value)) != value:
+                raise ValueError(f"column {name!r} has the category {value}, which is no float64; {STRINGS}")
+        place = _place(graph, name, np.array(values, np.float64))
+        return _or_missing(graph, graph.add("IsNaN", [name]), place, n + 1)
+    spelt = dict.fromkeys(MISSING, n + 1) | replace(of, values=values).spelt
+    attributes = {"keys_strings": [*spelt], "values_int64s": [*spelt.values()], "default_int64": n}
+    return graph.add("LabelEncoder", [name], domain="ai.onnx.ml", **attributes)
+
+
+def _place(graph: Graph, x: str, values: np.ndarray) -> str:
+    """The place of a number among distinct values, and how many there are for others."""
+    back = np.arange(len(values)) - len(values)
+    equal = graph.add("Cast", [graph.add("Equal", [x, graph.constant(values)])], to=graph.onnx.TensorProto.INT64)
+    found = graph.add("ReduceSum", [graph.add("Mul", [equal, graph.constant(back)]), graph.constant(np.array([1]))])
+    return graph.add("Add", [found, graph.constant(np.int64(len(values)))])
+
+
+def _or_missing(graph: Graph, missing: str, code: str, of_missing: int) -> str:
+    return graph.add("Where", [missing, graph.constant(np.int64(of_missing)), code])
+
+
+def _part_of_date(graph: Graph, seconds: str, part: str | None) -> str:
+    """A part of a date as a number, days of the week from 0, Monday; by Hinnant's `civil_from_days`."""
+
+    def op(kind: str, x: str, y: str | int) -> str:
+        return graph.add(kind, [x, y if isinstance(y, str) else graph.constant(np.int64(y))])
+
+    second = op("Mod", seconds, 86_400)
+    if part == "hour":
+        return op("Div", second, 3600)
+    days = op("Div", op("Sub", seconds, second), 86_400)
+    if part == "weekday":
+        return op("Mod", op("Add", days, 3), 7)
+    days = op("Add", days, 719_468)  # since 1 March of the year 0, when leap days are at the ends of years
+    era, day = op("Div", days, 146_097), op("Mod", days, 146_097)  # of 400 years
+    leap_days = op("Sub", op("Add", op("Div", day, 1460), op("Div", day, 146_096)), op("Div", day, 36_524))
+    year = op("Div", op("Sub", day, leap_days), 365)
+    before = op("Sub", op("Add", op("Mul", year, 365), op("Div", year, 4)), op("Div", year, 100))
+    month = op("Div", op("Add", op("Mul", op("Sub", day, before), 5), 2), 153)  # from 0, March
+    if part == "month":
+        return op("Add", op("Mod", op("Add", month, 2), 12), 1)
+    return op("Add", op("Add", year, op("Mul", era, 400)), op("Div", month, 10))
+
+
+# ---- results ---------------------------------------------------------------------------------------------------------
 
 
 def _labels(graph: Graph, scores: str, model: PortableModel) -> str:

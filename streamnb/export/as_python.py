@@ -2,9 +2,7 @@
 
 from typing import Any
 
-import numpy as np
-
-from streamnb.export.score_tables import CategoryCodes, Number, NumberCodes, ScoreTables, steps_of_codes
+from streamnb.export.score_tables import ScoreTables
 from streamnb.models.portable import PortableModel
 from streamnb.rows.table_columns import INSTANT, WEEKDAYS
 
@@ -82,10 +80,11 @@ def part_of_date(value, part):
 def codes_of(record):
     """The code of each feature."""
     codes = []
-    for kind, columns, known, part in FEATURES:
+    for feature, (kind, columns, known, part) in enumerate(FEATURES):
         if kind == "number":
             codes.append(code_of_number(number_of(record, columns[0]), known))
             continue
+        known = CODES[feature]
         texts = [text_of(record[name]) if part is None else part_of_date(record[name], part) for name in columns]
         text = None if None in texts else "\\x1f".join(texts)
         codes.append(len(known) + 1 if text is None else known.get(text, len(known)))
@@ -95,7 +94,7 @@ def codes_of(record):
 def scores_of(record):
     """The score of each class or target."""
     codes, totals = codes_of(record), list(INTERCEPT)
-    found = [TABLES[feature][codes[feature]] for feature in TABLES]
+    found = [table[codes[feature]] for feature, table in TABLES]
     for first, second, of_first, of_second, table in PAIRS:
         found.append(table[of_first[codes[first]]][of_second[codes[second]]])
     for column, median, functions, weights in NUMBERS:
@@ -113,6 +112,7 @@ def scores_of(record):
     return totals
 
 
+CODES = [{value: code for code, value in enumerate(known)} for _, _, known, _ in FEATURES]
 FUNCTIONS = {
     "binary": lambda x, value: 1.0 if x != 0.0 else 0.0,
     "log1p": lambda x, value: math.log1p(x),
@@ -191,45 +191,14 @@ def python_of_regression(tables: ScoreTables, link: str) -> bytes:
 
 
 def _file(what: str, function: str, tables: ScoreTables, constants: dict[str, Any], end: str) -> bytes:
-    place = {feature: n for n, feature in enumerate(tables.used)}
-    pairs = []
-    for (first, second), of_pair in tables.pairs.items():
-        of_first, of_second, table = steps_of_codes(of_pair)
-        pairs.append((place[first], place[second], of_first.tolist(), of_second.tolist(), table.tolist()))
-    constants = constants | {
-        "WEEKDAYS": list(WEEKDAYS),
-        "FEATURES": [_feature(tables.features[feature]) for feature in tables.used],
-        "INTERCEPT": tables.intercept.tolist(),
-        "TABLES": {place[feature]: _scores(table) for feature, table in tables.tables.items()},
-        "PAIRS": pairs,
-        "NUMBERS": [_number(number, weights) for number, weights in tables.numbers.items()],
-    }
-    columns = ", ".join(map(repr, tables.names))
-    head = HEAD.replace("{what}", what).replace("{function}", function).replace("{columns}", _in_docstring(columns))
+    zoned = [name for name, kind in tables.kinds.items() if kind == INSTANT]
+    if zoned:
+        raise ValueError(
+            f"column {zoned[0]!r} has a time zone, which plain Python does not know; save(path, stats=False) keeps the "
+            "model"
+        )
+    constants |= {"WEEKDAYS": WEEKDAYS} | {name.upper(): part for name, part in tables.plain().items()}
+    columns = ", ".join(map(repr, tables.names)).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    head = HEAD.replace("{what}", what).replace("{function}", function).replace("{columns}", columns)
     lines = "".join(f"{name} = {value!r}\n" for name, value in constants.items())
     return f"{head}\n{lines}{CODES}{end}".encode()
-
-
-def _in_docstring(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-
-
-def _scores(table: np.ndarray) -> list[Any]:
-    return [None if np.isnan(scores).any() else scores.tolist() for scores in table]
-
-
-def _feature(feature: NumberCodes | CategoryCodes) -> tuple[str, tuple[str, ...], Any, str | None]:
-    if isinstance(feature, NumberCodes):
-        return "number", (feature.column,), list(feature.edges), None
-    if feature.kind == INSTANT:
-        raise ValueError(
-            f"column {feature.part.columns[0]!r} has a time zone, which plain Python does not know; save(path, "
-            "stats=False) keeps the model"
-        )
-    known = {value: code for code, value in enumerate(feature.values)}
-    return "category", feature.part.columns, known, feature.part.date_part
-
-
-def _number(number: Number, weights: np.ndarray) -> tuple[Any, ...]:
-    median = None if np.isnan(number.median) else number.median
-    return number.column, median, list(number.functions), weights.tolist()

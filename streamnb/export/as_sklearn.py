@@ -21,6 +21,8 @@ def as_sklearn(model: PortableModel) -> Pipeline:
 
     The classifier is a logistic regression where it gives the model's probabilities, else a `LinearSVC`, without any.
     """
+    if model.encoding is not None:
+        raise ValueError("columns are made of a table or of texts, which no transformer does; export, or save(path)")
     n = model.n_features_in_
     parts = [one for step in model.steps for one in _transformers(step, n)]
     names = [f"{type(one).__name__.lower()}{number}" for number, one in enumerate(parts)]

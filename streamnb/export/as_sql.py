@@ -9,12 +9,12 @@ import numpy as np
 from streamnb.core.messages import listed
 from streamnb.export.score_tables import CategoryCodes, Number, NumberCodes, ScoreTables, steps_of_codes
 from streamnb.models.portable import PortableModel
-from streamnb.rows.table_columns import INSTANT, PAIR_SEPARATOR, WEEKDAYS
+from streamnb.rows.table_columns import DURATION, INSTANT, PAIR_SEPARATOR, TIME, WEEKDAYS
 
+CURE = "save(path) keeps the model"
 MOST = 1_000_000  # numbers in a query
 LEAST_POWER = -700.0
 LARGEST = float(np.finfo(np.float64).max)
-TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 IN_SQLITE = {"year": "%Y", "month": "%m", "hour": "%H"}
 
 
@@ -224,10 +224,13 @@ def _sigmoid(query: Query, score: Any) -> Any:
 
 def _scored(tables: ScoreTables, scoring: Scoring) -> Query:
     """A query with the table "scored": the kept columns and the score of each class."""
+    timed = [name for name, kind in tables.kinds.items() if kind in (DURATION, TIME)]
+    if timed:
+        raise ValueError(f"column {timed[0]!r} holds times or durations, of which databases have no one form; {CURE}")
     compact = {pair: steps_of_codes(of_pair) for pair, of_pair in tables.pairs.items()}
     n_numbers = sum(one.size for one in tables.tables.values()) + sum(one[2].size for one in compact.values())
     if n_numbers > MOST:
-        raise ValueError(f"the query would hold {n_numbers:,} numbers, more than {MOST:,}; save(path) keeps the model")
+        raise ValueError(f"the query would hold {n_numbers:,} numbers, more than {MOST:,}; {CURE}")
     query = Query(scoring, tables.names)
     _add_codes(query, tables)
     exp, n_classes = query.exp, len(tables.intercept)
@@ -305,27 +308,11 @@ def _code_of_number(query: Query, bins: NumberCodes) -> Any:
 
 def _add_levels(query: Query, name: str, levels: CategoryCodes) -> None:
     """Add the code of each value of a category, as databases write it."""
-    codes = dict[str, int]()
-    for code, value in enumerate(levels.values):
-        codes.update((spelt, code) for spelt in _spellings(levels, value) if spelt not in codes)
-    codes |= {value: code for code, value in enumerate(levels.values) if levels.part.date_part != "weekday"}
+    codes = levels.spelt if levels.part.date_part is None else {v: code for code, v in enumerate(levels.values)}
+    if levels.part.date_part == "weekday":
+        codes = {str(WEEKDAYS.index(value) + 1): code for value, code in codes.items()}
     rows = [[query.exp.Literal.string(value), query.integer(code)] for value, code in codes.items()]
     query.add_values(name, ["value", "code"], rows)
-
-
-def _spellings(levels: CategoryCodes, value: str) -> list[str]:
-    """How databases write a value as text: whole numbers also with ".0", 1 and 0 also as booleans."""
-    if levels.part.date_part == "weekday":
-        return [str(WEEKDAYS.index(value) + 1)]
-    if levels.part.date_part is not None:
-        return [value]
-    found = [""]
-    for n, one in enumerate(value.split(PAIR_SEPARATOR)):
-        spelt = [one]
-        if one.removeprefix("-").isdecimal():
-            spelt += (f"{one}.0", *{"1": TRUE, "0": FALSE}.get(one, ()))
-        found = [f"{before}{PAIR_SEPARATOR * (n > 0)}{after}" for before in found for after in spelt]
-    return found
 
 
 def _text_of(query: Query, levels: CategoryCodes) -> Any:

@@ -15,9 +15,10 @@ import numpy as np
 from streamnb.encoding.table_codes import BinCodes, LevelCodes, PlainNumber
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.models.steps import Indicators, RowStep
-from streamnb.rows.table_columns import DURATION, TIME, ColumnPart
+from streamnb.rows.table_columns import PAIR_SEPARATOR, ColumnPart
 
 OF_NUMBERS = "binary", "log1p", "sqrt", "log", "distance"  # steps that are functions of one number
+TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,19 @@ class CategoryCodes:
     @property
     def n_codes(self) -> int:
         return len(self.values) + 2
+
+    @property
+    def spelt(self) -> dict[str, int]:
+        """The code of each value in all its spellings: whole numbers also with ".0", 1 and 0 also as booleans."""
+        codes = {value: code for code, value in enumerate(self.values)}
+        for code, value in enumerate(self.values):
+            found = [""]
+            for n, one in enumerate(value.split(PAIR_SEPARATOR)):
+                more = (f"{one}.0", *{"1": TRUE, "0": FALSE}.get(one, ())) if one.removeprefix("-").isdecimal() else ()
+                found = [f"{before}{PAIR_SEPARATOR * (n > 0)}{after}" for before in found for after in (one, *more)]
+            for spelling in found:
+                codes.setdefault(spelling, code)
+        return codes
 
 
 CodesOfFeatures = list[NumberCodes | CategoryCodes]
@@ -75,6 +89,7 @@ class ScoreTables:
     Attributes
     ----------
     names : (n_features,) the names of the columns of a row
+    kinds : dict of name to the kind of a table's column; empty for rows of arrays
     features : list of NumberCodes or CategoryCodes
     tables : dict of feature to (n_codes, K) float64
         NaN for what the model refuses, as missing values in columns of complete numbers.
@@ -89,11 +104,46 @@ class ScoreTables:
     tables: dict[int, np.ndarray] = field(default_factory=dict)
     pairs: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
     numbers: dict[Number, np.ndarray] = field(default_factory=dict)
+    kinds: dict[str, str | None] = field(default_factory=dict)
 
     @property
     def used(self) -> list[int]:
         """The features that scores depend on."""
         return sorted(self.tables.keys() | {feature for pair in self.pairs for feature in pair})
+
+    def plain(self) -> dict[str, Any]:
+        """Everything as lists, numbers and strings; the features that are used are numbered anew.
+
+        A feature is its columns, rising edges or values, and the part of a date; None stands for scores of what the
+        model refuses.
+        """
+        place = {feature: n for n, feature in enumerate(self.used)}
+        pairs = []
+        for (first, second), of_pair in self.pairs.items():
+            of_first, of_second, table = steps_of_codes(of_pair)
+            pairs.append([place[first], place[second], of_first.tolist(), of_second.tolist(), table.tolist()])
+        return {
+            "features": [_plain_feature(self.features[feature]) for feature in self.used],
+            "intercept": self.intercept.tolist(),
+            "tables": [[place[feature], _plain_scores(table)] for feature, table in self.tables.items()],
+            "pairs": pairs,
+            "numbers": [_plain_number(number, weights) for number, weights in self.numbers.items()],
+        }
+
+
+def _plain_feature(feature: NumberCodes | CategoryCodes) -> list[Any]:
+    if isinstance(feature, NumberCodes):
+        return ["number", [feature.column], list(feature.edges), None]
+    return ["category", list(feature.part.columns), list(feature.values), feature.part.date_part]
+
+
+def _plain_scores(table: np.ndarray) -> list[Any]:
+    return [None if np.isnan(scores).any() else scores.tolist() for scores in table]
+
+
+def _plain_number(number: Number, weights: np.ndarray) -> list[Any]:
+    median = None if np.isnan(number.median) else number.median
+    return [number.column, median, [list(function) for function in number.functions], weights.tolist()]
 
 
 def score_tables(
@@ -115,7 +165,8 @@ def score_tables(
             columns += _columns_of_part(encoding, part, code, features, cure)
     for step in steps:
         columns = _after(step, columns, features, cure)
-    tables = ScoreTables(names, np.asarray(intercept, np.float64), features)
+    kinds = {} if encoding is None else encoding.columns
+    tables = ScoreTables(names, np.asarray(intercept, np.float64), features, kinds=kinds)
     weights = weights.toarray() if hasattr(weights, "toarray") else np.asarray(weights)
     for column, of_classes in zip(columns, weights, strict=True):
         if of_classes.any():
@@ -136,8 +187,6 @@ def _columns_of_part(
 ) -> list[ModelColumn]:
     """The columns of a part of a table, in their order; appends the feature that they are of."""
     name = part.columns[0]
-    if encoding.columns[name] in (DURATION, TIME):
-        raise ValueError(f"column {part.label!r} holds times or durations, which have no plain form; {cure}")
     feature = len(features)
     if isinstance(code, LevelCodes):
         zone = None if encoding.zones is None else encoding.zones.get(name)

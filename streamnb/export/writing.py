@@ -9,16 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.linear_model import GammaRegressor, LinearRegression, PoissonRegressor, TweedieRegressor
 
 from streamnb.core import persistence
 from streamnb.core.stored_files import replacing
-from streamnb.encoding.table_codes import PlainNumber
-from streamnb.export.as_onnx import Graph, check_size, onnx_bytes
+from streamnb.export.as_onnx import Graph, check_size, onnx_bytes, scores_of_tables
 from streamnb.export.as_python import python_of_classifier, python_of_regression
 from streamnb.export.as_sql import Scoring, sql_of_classifier, sql_of_regression
-from streamnb.export.raw_rows import columns_of_table, of_numbers
-from streamnb.export.score_tables import ScoreTables, score_tables
+from streamnb.export.score_tables import NumberCodes, ScoreTables, score_tables
 from streamnb.models.portable import PortableModel
 from streamnb.models.steps import ColumnSums, Indicators, RowStep
 from streamnb.problem.losses import SQUARES, TweedieLoss
@@ -28,7 +25,18 @@ CURE = "save(path) and snb.load keep what makes the columns"
 
 
 def json_bytes(model: PortableModel) -> bytes:
-    """The file as bytes: for each class its non-zero weights and their columns."""
+    """The file as bytes: for each class its non-zero weights and their columns, or tables of scores."""
+    if model.encoding is not None:
+        content = {
+            "format": "streamnb model of a table",
+            "version": VERSION,
+            "classes": model.classes_.tolist(),
+            "probabilities": model.probabilities,
+            "multilabel": model.multilabel,
+            "reference": model.reference,
+            **tables_of(model).plain(),
+        }
+        return json.dumps(content, allow_nan=False).encode()
     data, rows, ends = (part.tolist() for part in model.sparse_weights)
     labels, intercepts = model.classes_.tolist(), model.intercept_.tolist()
     classes = [
@@ -100,15 +108,15 @@ class RegressionWeights:
         """
         if self.encoding is None:
             return self
-        names, places = columns_of_table(self.encoding, CURE), list[int]()
-        for part, code in self.encoding.coded:
-            if not isinstance(code, PlainNumber) or code.missing or part.date_part is not None:
-                had = "had missing values" if isinstance(code, PlainNumber) and code.missing else "is not of numbers"
-                raise ValueError(f"column {part.label!r} {had}, and rows of exports are complete numbers; {CURE}")
-            places.append(names.index(part.columns[0]))
-        weights = np.zeros((len(names), len(self.intercepts)))
-        weights[places] = self.weights
-        return replace(self, weights=weights, names=np.array(names, object))
+        tables = self.score_tables()
+        if tables.features:
+            of = tables.features[0]
+            name = of.column if isinstance(of, NumberCodes) else of.part.columns[0]
+            raise ValueError(f"column {name!r} is not one of complete numbers, as scikit-learn takes; {CURE}")
+        weights = {number.column: of_targets for number, of_targets in tables.numbers.items()}
+        absent = np.zeros(len(self.intercepts))
+        of_columns = np.array([weights.get(name, absent) for name in tables.names])
+        return replace(self, weights=of_columns, names=np.array(tables.names, object), encoding=None)
 
     def score_tables(self) -> ScoreTables:
         """The weights as tables of scores."""
@@ -117,21 +125,20 @@ class RegressionWeights:
 
 
 def json_of(model: RegressionWeights) -> bytes:
-    """The file as bytes: a list of weights for each target."""
-    content = {
-        "format": "streamnb regression",
-        "version": VERSION,
-        "feature_names": None if model.names is None else list(map(str, model.names)),
-        "weights": model.weights.T.tolist(),
-        "intercepts": model.intercepts.tolist(),
-    }
+    """The file as bytes: a list of weights for each target, or tables of scores."""
+    content: dict[str, Any] = {"format": "streamnb regression", "version": VERSION}
+    if model.encoding is not None:
+        content |= {"format": "streamnb regression of a table", **model.score_tables().plain()}
+    else:
+        content["feature_names"] = None if model.names is None else list(map(str, model.names))
+        content |= {"weights": model.weights.T.tolist(), "intercepts": model.intercepts.tolist()}
     if model.loss.link != "identity":
         content["link"] = model.loss.link
     return json.dumps(content, allow_nan=False).encode()
 
 
 def onnx_of(model: RegressionWeights) -> bytes:
-    """The file as bytes; float32 rows, as files of classifiers have them.
+    """The file as bytes; rows, or columns of a table, as files of classifiers have them.
 
     Raises
     ------
@@ -142,17 +149,22 @@ def onnx_of(model: RegressionWeights) -> bytes:
     """
     graph = Graph()
     check_size(model.weights.nbytes, "export to .json, or save(path)")
-    one = len(model.intercepts) == 1  # predictions have the shape of those of the model
-    weights = graph.constant(model.weights[:, 0] if one else model.weights, "weights")
-    intercepts = graph.constant(model.intercepts.reshape(() if one else -1), "intercepts")
-    predictions = graph.add("Add", [graph.add("MatMul", [graph.numbers(), weights]), intercepts])
+    if model.encoding is not None:
+        predictions = scores_of_tables(graph, model.score_tables())
+    else:
+        products = graph.add("MatMul", [graph.rows(len(model.weights)), graph.constant(model.weights)])
+        predictions = graph.add("Add", [products, graph.constant(model.intercepts)])
     predictions = predictions if model.loss.link == "identity" else graph.add("Exp", [predictions])
-    shape = [] if one else [len(model.intercepts)]
-    return graph.finished(len(model.weights), (predictions, "predictions", graph.onnx.TensorProto.DOUBLE, shape))
+    if len(model.intercepts) == 1:  # predictions have the shape of those of the model
+        predictions = graph.add("Squeeze", [predictions, graph.constant(np.array([1]))])
+    shape = [len(model.intercepts)] if len(model.intercepts) > 1 else []
+    return graph.finished((predictions, "predictions", graph.onnx.TensorProto.DOUBLE, shape))
 
 
 def sklearn_regression_of(model: RegressionWeights) -> Any:
     """A fitted estimator of scikit-learn's."""
+    from sklearn.linear_model import GammaRegressor, LinearRegression, PoissonRegressor, TweedieRegressor
+
     one, fitted, loss = len(model.intercepts) == 1, LinearRegression(), model.loss
     if loss != SQUARES:
         of_power = {1.0: PoissonRegressor(), 2.0: GammaRegressor()} if loss.link == "log" else {}
@@ -179,12 +191,12 @@ def tables_of(model: PortableModel) -> ScoreTables:
 
 FORMATS: dict[str, dict[type, Callable[[Any], bytes]]] = {
     ".onnx": {
-        PortableModel: lambda model: onnx_bytes(of_numbers(model)),
-        RegressionWeights: lambda model: onnx_of(model.of_numbers()),
+        PortableModel: lambda model: onnx_bytes(model, None if model.encoding is None else tables_of(model)),
+        RegressionWeights: onnx_of,
     },
     ".json": {
-        PortableModel: lambda model: json_bytes(of_numbers(model)),
-        RegressionWeights: lambda model: json_of(model.of_numbers()),
+        PortableModel: json_bytes,
+        RegressionWeights: json_of,
     },
     ".py": {
         PortableModel: lambda model: python_of_classifier(model, tables_of(model)),

@@ -637,18 +637,17 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         ----------
         path : path or URL
             "m.onnx": an ONNX graph (``pip install streamnb[onnx]``) with the input "rows", float32 (n_rows,
-            n_features), and the output "predictions", float64. "m.json": a list of weights for each target, intercepts
-            and names of features. Rows of a model of a table have one number for each of its columns, in the order of
-            the file's feature names. "m.py": plain Python, whose ``predict(record)`` takes a dict. "m.sql": one query
-            that scores the rows of a table, with the column "prediction".
+            n_features), or an input for each column of a table, (n_rows, 1), and the output "predictions", float64.
+            "m.json": a list of weights for each target, intercepts and names of features; for a table, the scores of
+            its values. "m.py": plain Python, whose ``predict(record)`` takes a dict. "m.sql": one query that scores the
+            rows of a table, with the column "prediction".
         dialect, table, keep
             Of an .sql file, as for `LinearNB.export`.
 
         Raises
         ------
         ValueError
-            The name has another ending, or a column of the table is not one of complete numbers (.onnx and .json), or
-            is hashed. Nothing is written then.
+            The name has another ending, or a column of the table is hashed or a text. Nothing is written then.
         ImportError
             onnx or sqlglot is not installed.
 

@@ -3,8 +3,10 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import streamnb as snb
 from tests.support.exported import MODELS, fitted
 
 STEPS = {
@@ -52,3 +54,39 @@ def test_the_file_decides_as_the_model(name, tmp_path):
     read = json.loads((tmp_path / "m.json").read_text())
     assert np.array_equal(predicted(read, rows), model.predict(rows))
     assert read["n_features"] == 5 and read["version"] == 1
+
+
+def scores_of(content, record):
+    """Scores of a record without dates, by the page on exports."""
+    codes, scores = [], np.array(content["intercept"])
+    for kind, columns, known, _ in content["features"]:
+        x = record[columns[0]]
+        if x is None:
+            codes.append(len(known) + 1)
+        else:
+            codes.append(sum(edge < x for edge in known) if kind == "number" else [*known, x].index(x))
+    for feature, table in content["tables"]:
+        scores += table[codes[feature]]
+    for first, second, rows, columns, table in content["pairs"]:
+        scores += table[rows[codes[first]]][columns[codes[second]]]
+    for column, median, functions, weights in content["numbers"]:
+        assert not functions
+        scores += np.multiply(weights, median if record[column] is None else record[column])
+    return scores
+
+
+@pytest.mark.filterwarnings("ignore::streamnb.StreamnbWarning")  # of values that were in no row of the fit
+@pytest.mark.parametrize("kind", ["AdditiveClassifier", "SoftmaxRegression", "Ridge"])
+def test_files_of_tables_hold_scores_of_their_values(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": rng.normal(size=200), "hue": rng.choice(["red", "é"], 200), "n": rng.poisson(3, 200)})
+    frame["size"] = frame["size"].where(rng.random(200) < 0.9)
+    y = (frame["size"].fillna(1.0) + (frame["hue"] == "é") * frame["n"] > rng.normal(size=200) + 1.0).astype(int)
+    model = getattr(snb, kind)().fit(frame, y)
+    model.export(tmp_path / "m.json")
+    content = json.loads((tmp_path / "m.json").read_text())
+    given = frame.assign(hue=frame["hue"].replace("red", "blue"))
+    records = given.astype(object).where(given.notna(), None).to_dict("records")
+    found = np.array([scores_of(content, record) for record in records])
+    expected = model.predict(given) if kind == "Ridge" else model.decision_function(given)
+    np.testing.assert_allclose(found[:, -1] - (found[:, 0] if found.shape[1] == 2 else 0.0), expected, atol=1e-12)

@@ -42,10 +42,11 @@ def test_a_table_of_numbers_has_the_weights_of_its_columns(tmp_path):
 
 
 REFUSED = {
-    "strings": (FRAME.assign(kind=list("ab") * 40), "column 'kind' is not of numbers", "save"),
+    "strings": (FRAME.assign(kind=list("ab") * 40), "column 'kind'", "complete numbers", "save"),
     "missing": (
         FRAME.assign(long=FRAME["long"].where(FRAME["long"] > 0.0)),
-        "column 'long' had missing values",
+        "column 'long'",
+        "complete numbers",
         "save",
     ),
     "dates": (FRAME.assign(day=pd.date_range("2020-01-01", periods=80)), "column 'day", "complete numbers"),
@@ -53,10 +54,7 @@ REFUSED = {
 
 
 @cases(REFUSED)
-def test_columns_that_are_no_complete_numbers_are_refused_by_name(case, tmp_path):
+def test_columns_that_are_no_complete_numbers_are_refused_by_name(case):
     frame, *words = case
-    model = snb.Ridge().fit(frame, "y")
-    for hand_on in (model.to_sklearn, lambda: model.export(tmp_path / "m.json")):
-        with refused(ValueError, *words):
-            hand_on()
-    assert not list(tmp_path.iterdir())
+    with refused(ValueError, *words):
+        snb.Ridge().fit(frame, "y").to_sklearn()

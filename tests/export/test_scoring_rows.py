@@ -1,10 +1,11 @@
-"""Models as SQL queries and as plain Python: the same probabilities as predict_proba, in real databases."""
+"""Models of tables in SQL, ONNX and plain Python: the same probabilities as predict_proba, in real databases."""
 
 import runpy
 import sqlite3
 
 import duckdb
 import numpy as np
+import onnxruntime
 import pandas as pd
 import pytest
 
@@ -63,12 +64,33 @@ def answer(dialect, query, rows):
     return found.sort_values("id").drop(columns="id").reset_index(drop=True)
 
 
+def fed(session, rows):
+    """The columns of rows as inputs of a graph."""
+    takes = {"tensor(string)": object, "tensor(double)": float, "tensor(int64)": "datetime64[s]"}
+    inputs = {one.name: rows[[one.name]].to_numpy(takes[one.type]) for one in session.get_inputs()}
+    return {name: values.astype(np.int64) if values.dtype.kind == "M" else values for name, values in inputs.items()}
+
+
+def run_in_onnx(model, rows, tmp_path):
+    """Labels and probabilities, as a query names them; or predictions."""
+    model.export(tmp_path / "model.onnx")
+    session = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"))
+    labels, *shares = session.run(None, fed(session, rows))
+    if not shares:
+        return pd.DataFrame({"prediction": labels})
+    columns = {f"probability of {name}": shares[0][:, k] for k, name in enumerate(model.classes_)}
+    return pd.DataFrame({"label": labels, **columns})
+
+
 def queried(model, dialect, rows, tmp_path):
+    if dialect == "onnx":
+        return run_in_onnx(model, rows, tmp_path)
     model.export(tmp_path / "model.sql", dialect=dialect, keep=["id"])
     return answer(dialect, (tmp_path / "model.sql").read_text(), rows)
 
 
 DIALECTS = [
+    "onnx",
     "duckdb",
     "sqlite",
     pytest.param("postgres", marks=[pytest.mark.process, pytest.mark.skipif(not POSTGRES, reason="no PostgreSQL")]),
@@ -158,7 +180,7 @@ def test_regressions_of_tables(tmp_path):
     frame = table().drop(columns="y").assign(y=np.random.default_rng(0).normal(size=N_ROWS))
     model, given = snb.Ridge(10.0).fit(snb.table(frame, "y", categorical=["zip"])), new_rows()
     expected = model.predict(given)
-    for dialect in ("duckdb", "sqlite"):
+    for dialect in ("onnx", "duckdb", "sqlite"):
         np.testing.assert_allclose(queried(model, dialect, given, tmp_path)["prediction"], expected, atol=1e-12)
     model.export(tmp_path / "model.py")
     plain = runpy.run_path(str(tmp_path / "model.py"))
