@@ -20,6 +20,8 @@ from streamnb.rows.keeping import Keeping
 from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source
 
+ANY_SIZE = 1 << 62  # of `most_bytes`, where no partial result is too large
+
 
 @persistence.register
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any
 from streamnb.core.memory import bytes_of
 from streamnb.passes import stopping
 from streamnb.passes.checkpoint import Checkpoint, Range
-from streamnb.passes.contract import PassTask, Reading, Report, RunOptions, T, client_for
+from streamnb.passes.contract import ANY_SIZE, PassTask, Reading, Report, RunOptions, T, client_for
 from streamnb.passes.contract import bar as bar_of
 from streamnb.passes.dask_blocks import on_dask_blocks
 from streamnb.passes.dask_workers import check_task_sendable, on_workers, reachable
@@ -131,7 +131,8 @@ class Team:
         return 0 < self._largest() * (len(self._members) + 1) <= self._most_bytes
 
     def _largest(self) -> int:
-        return max(map(bytes_of, self._members))
+        """Bytes of the largest partial result; 1 where any size is allowed: many models take long to count."""
+        return 1 if self._most_bytes >= ANY_SIZE else max(map(bytes_of, self._members))
 
     def _join(self) -> None:
         partial, clock = self._task.partial(), Clock()

@@ -18,13 +18,14 @@ from streamnb.kernels import descent
 from streamnb.kernels.columns import add_products_columns, score_columns
 from streamnb.kernels.lanes import LANES
 from streamnb.models.linear import linear_scores
-from streamnb.passes.contract import PassTask, Report, Wants
+from streamnb.passes.contract import ANY_SIZE, PassTask, Report, Wants
 from streamnb.rows.preparing import RowOptions, prepared_block
 from streamnb.rows.row_blocks import Block, Chunk, ColumnForm, CSRChunk, DenseChunk, Forms
 from streamnb.rows.splits import Folding
 from streamnb.training.objectives import Objective
 
 CACHED_SCORES = 1 << 18, 1 << 19  # scores of a batch, of dense and of sparse rows, so that it stays in the cache
+SCORES_SIDE_BY_SIDE = 1 << 20  # of dense rows by several models, whose judging takes a while for each batch
 MIN_ROWS, MAX_ROWS = 64, 1 << 16
 FEW_MODELS = 8  # rows of weights, for which a loop along the columns of a row is faster
 TILE = 32  # dense rows whose slopes stay in the L1 cache
@@ -165,9 +166,10 @@ class ReadTask(PassTask):
         weight = np.ones(block.n_rows) if block.weight is None else np.asarray(block.weight, np.float64)
         same = block.forms is not None and block.forms.are_of(block.X) and self.options == RowOptions()
         forms = block.forms if same else None
-        sparse, n_rows = isinstance(chunk, CSRChunk), block.n_rows
-        width = self.weights.shape[1] * (1 if sparse else n_dense)
-        n_parts = -(-n_rows // min(max(CACHED_SCORES[sparse] // width, MIN_ROWS), MAX_ROWS))
+        n_rows, width, n_scores = block.n_rows, self.weights.shape[1], CACHED_SCORES[isinstance(chunk, CSRChunk)]
+        if n_dense > 1 and isinstance(chunk, DenseChunk):
+            width, n_scores = n_dense * width, SCORES_SIDE_BY_SIDE
+        n_parts = -(-n_rows // min(max(n_scores // width, MIN_ROWS), MAX_ROWS))
         for part in range(n_parts):  # of about equal size
             where = slice(part * n_rows // n_parts, (part + 1) * n_rows // n_parts)
             rows = chunk.of_rows(where.start, where.stop)
@@ -353,7 +355,7 @@ class SharedRead(PassTask):
     passes: tuple[Pass, ...]
     folding: Folding
     title: str = "read"
-    most_bytes = 1 << 62  # each thread has tables for all models; their memory was checked before
+    most_bytes = ANY_SIZE  # each thread has tables for all models; their memory was checked before
 
     @cached_property
     def by_fold(self) -> dict[int | None, tuple[list[ReadTask], list[Any]]]:
