@@ -85,6 +85,7 @@ _HOMES = {
     "compare_models": "searching.comparing_models",
     "ModelComparison": "searching.comparing_models",
     "AdditiveClassifier": "estimators.additive",
+    "AdditiveRegressor": "regression.additive",
     "LinearNB": "estimators.linear_nb",
     "LinearNBCV": "estimators.linear_nb_cv",
     "SoftmaxRegression": "estimators.trained_models",

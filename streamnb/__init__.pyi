@@ -97,6 +97,7 @@ from streamnb.problem.priors import NormalInverseGamma as NormalInverseGamma
 from streamnb.problem.sides import UNLABELLED as UNLABELLED
 from streamnb.problem.together import Beta as Beta
 from streamnb.problem.together import Dirichlet as Dirichlet
+from streamnb.regression.additive import AdditiveRegressor as AdditiveRegressor
 from streamnb.regression.chosen import ElasticNetCV as ElasticNetCV
 from streamnb.regression.chosen import ForwardRegression as ForwardRegression
 from streamnb.regression.errors import RegressionEvaluation as RegressionEvaluation

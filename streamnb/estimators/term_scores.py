@@ -18,7 +18,7 @@ class TermScores(MutableMapping[Any, np.ndarray]):
     Parameters
     ----------
     parts : callable
-        Returns the encoding, the columns, the model and the tables of the terms.
+        Returns the columns, the weights and the tables of the terms.
     write : callable
         Replaces the scores of a term, given its number.
     """
@@ -27,9 +27,9 @@ class TermScores(MutableMapping[Any, np.ndarray]):
         self._parts, self._write = parts, write
 
     def __getitem__(self, name: Any) -> np.ndarray:
-        _, columns, model, _ = self._parts()
+        columns, weights, _ = self._parts()
         grid = self._grid(name)
-        table = cells_of(columns, model.weights, grid)
+        table = cells_of(columns, weights, grid)
         table = table[:, 0] if columns.features[grid, 1] < 0 else table
         table.flags.writeable = False  # an array changed in place would not change the model
         return table
@@ -45,14 +45,14 @@ class TermScores(MutableMapping[Any, np.ndarray]):
         raise TypeError("a term cannot be deleted; set it to zeros: term_scores_[name] = 0 * term_scores_[name]")
 
     def __iter__(self) -> Iterator[Any]:
-        _, columns, _, tables = self._parts()
+        columns, _, tables = self._parts()
         return iter(names_of_terms(columns, tables.features))
 
     def __len__(self) -> int:
-        return len(self._parts()[1].features)
+        return len(self._parts()[0].features)
 
     def _grid(self, name: Any) -> int:
-        _, columns, _, tables = self._parts()
+        columns, _, tables = self._parts()
         try:
             return term_of(columns, tables.features, name)
         except ValueError as error:

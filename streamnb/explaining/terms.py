@@ -13,43 +13,37 @@ from streamnb.encoding.table_codes import BinCodes, LevelCodes
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.terms import TermColumns
 from streamnb.models.additive import TermTables, importances
-from streamnb.models.linear import LinearModel
 from streamnb.passes.answering import answer
 from streamnb.rows.row_blocks import Chunk
 from streamnb.rows.source import Source
 from streamnb.rows.table_columns import ColumnPart
 
 
-def terms_table(columns: TermColumns, model: LinearModel, tables: TermTables) -> Any:
+def terms_table(columns: TermColumns, weights: np.ndarray, tables: TermTables) -> Any:
     """Name, kind, importance and degrees of freedom of each term, the most important first."""
-    order = by_importance(columns, model, tables)
+    order = by_importance(columns, weights, tables)
     names = np.empty(len(order), object)
     names[:] = names_of_terms(columns, tables.features)
     table = {
         "name": names[order],
         "kind": np.where(columns.features[order, 1] < 0, "main", "pair"),
-        "importance": importances(columns, model.weights, tables.counts)[order],
+        "importance": importances(columns, weights, tables.counts)[order],
         "degrees of freedom": tables.freedom[order],
     }
     return pandas_for("terms_").DataFrame(table)
 
 
-def by_importance(columns: TermColumns, model: LinearModel, tables: TermTables) -> np.ndarray:
+def by_importance(columns: TermColumns, weights: np.ndarray, tables: TermTables) -> np.ndarray:
     """The numbers of the terms, the most important first."""
-    return np.argsort(-importances(columns, model.weights, tables.counts), kind="stable")
+    return np.argsort(-importances(columns, weights, tables.counts), kind="stable")
 
 
 def contributions_of_terms(
-    columns: TermColumns, model: LinearModel, tables: TermTables, rows: Source, out: Any = None
+    columns: TermColumns, weights: np.ndarray, tables: TermTables, rows: Source, out: Any = None
 ) -> Any:
     """What each term adds to the scores of rows, in the kind of the rows: (n_rows, n_terms), or with classes last."""
-    if model.curves is not None:
-        raise ValueError(
-            "contributions add up to scores that are sums of terms, and isotonic calibration has bent these; take "
-            "calibrate(.., method='sigmoid')"
-        )
-    n_terms, n_scores = len(columns.features), model.weights.shape[1]
-    function = partial(_added, columns.starts, by_importance(columns, model, tables), model.weights)
+    n_terms, n_scores = len(columns.features), weights.shape[1]
+    function = partial(_added, columns.starts, by_importance(columns, weights, tables), weights)
     return answer(function, rows, (n_terms, n_scores)[: 1 + (n_scores > 1)], np.dtype(np.float64), out=out)
 
 
@@ -70,9 +64,17 @@ def _added(starts: np.ndarray, order: np.ndarray, weights: np.ndarray, chunk: Ch
 
 
 def term_table(
-    encoding: Encoding | None, columns: TermColumns, model: LinearModel, tables: TermTables, grid: int
+    encoding: Encoding | None,
+    columns: TermColumns,
+    weights: np.ndarray,
+    tables: TermTables,
+    grid: int,
+    endings: Sequence[str],
 ) -> Any:
-    """The steps or cells of a term, with scores, their standard deviations and counts."""
+    """The steps or cells of a term, with scores, their standard deviations and counts.
+
+    `endings` are those of the names of the columns of each score.
+    """
     pandas, cells = pandas_for("term"), slice(columns.starts[grid], columns.starts[grid + 1])
     features = [j for j in columns.features[grid].tolist() if j >= 0]
     sides = [
@@ -83,9 +85,8 @@ def term_table(
     if len(sides) == 2:
         first, second = (side.add_prefix(f"{tables.features[j]} ") for j, side in zip(features, sides, strict=True))
         frame = first.merge(second, how="cross")
-    one = model.weights.shape[1] == 1
-    for k, label in enumerate([""] if one else [f" {label}" for label in model.classes_.tolist()]):
-        frame[f"score{label}"], frame[f"std{label}"] = model.weights[cells, k], tables.std[cells, k]
+    for k, ending in enumerate(endings):
+        frame[f"score{ending}"], frame[f"std{ending}"] = weights[cells, k], tables.std[cells, k]
     frame["count"] = tables.counts[cells]
     return frame
 

@@ -54,7 +54,7 @@ def onnx_bytes(model: PortableModel, tables: ScoreTables | None) -> bytes:
         The graph does not fit into a file of this format, or a category is a number that its type cannot represent.
     """
     graph, n_classes = Graph(), len(model.classes_)
-    scores = _scores_of_rows(graph, model) if tables is None else scores_of_tables(graph, tables)
+    scores = scores_of_rows(graph, model) if tables is None else scores_of_tables(graph, tables)
     kinds = graph.onnx.TensorProto
     kind = kinds.INT64 if model.multilabel or model.classes_.dtype.kind != "U" else kinds.STRING
     labels = _labels(graph, scores, model), "labels", kind, [n_classes] if model.multilabel else []
@@ -66,7 +66,7 @@ def onnx_bytes(model: PortableModel, tables: ScoreTables | None) -> bytes:
     return graph.finished(labels, second)
 
 
-def _scores_of_rows(graph: Graph, model: PortableModel) -> str:
+def scores_of_rows(graph: Graph, model: PortableModel) -> str:
     """Add the scores of rows of numbers, (n_rows, K)."""
     cure = "export to .json, which leaves out weights of 0, or save(path, stats=False)"
     check_size(8 * model.weights.shape[0] * model.weights.shape[1], cure)

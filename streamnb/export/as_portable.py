@@ -125,6 +125,12 @@ def _steps(model: LinearModel, step: Any) -> Iterator[RowStep]:
             yield RowStep(FUNCTIONS[moment], value, columns)
 
 
+def portable_terms(step: TermColumns, weights: np.ndarray) -> tuple[tuple[RowStep, ...], np.ndarray]:
+    """The steps that make the columns of terms, and sums that these need, with their weights (n_columns, R)."""
+    steps = list(_terms(step))
+    return tuple(steps), _with_sums(weights, step, steps)
+
+
 def _terms(step: TermColumns) -> Iterator[RowStep]:
     """The steps of an additive model: codes, the coarser steps of the features in pairs, and the cells of pairs."""
     taken, place_of = _codes(step)

@@ -12,7 +12,7 @@ import numpy as np
 
 from streamnb.core import persistence
 from streamnb.core.stored_files import replacing
-from streamnb.export.as_onnx import Graph, check_size, onnx_bytes, scores_of_tables
+from streamnb.export.as_onnx import Graph, check_size, onnx_bytes, scores_of_rows, scores_of_tables
 from streamnb.export.as_python import python_of_classifier, python_of_regression
 from streamnb.export.as_sql import Scoring, sql_of_classifier, sql_of_regression
 from streamnb.export.score_tables import NumberCodes, ScoreTables, score_tables
@@ -83,13 +83,16 @@ class RegressionWeights:
 
     Attributes
     ----------
-    weights : (n_features, n_targets)
+    weights : (n_columns, n_targets)
     intercepts : (n_targets,)
     names : (n_features,) or None
     encoding : Encoding or None
         What makes columns of the rows.
     loss : TweedieLoss
         Its link makes predictions of linear predictors.
+    steps : tuple of RowStep
+        What rows of `n_features` numbers go through before they are multiplied by the weights; by default nothing.
+    n_features : int, optional
     """
 
     weights: np.ndarray
@@ -97,6 +100,8 @@ class RegressionWeights:
     names: np.ndarray | None
     encoding: Any = None
     loss: TweedieLoss = SQUARES
+    steps: tuple[RowStep, ...] = ()
+    n_features: int | None = None
 
     def of_numbers(self) -> RegressionWeights:
         """The weights of a table's columns, in the order of the file.
@@ -120,8 +125,16 @@ class RegressionWeights:
 
     def score_tables(self) -> ScoreTables:
         """The weights as tables of scores."""
-        names = names_of(self.names, len(self.weights))
-        return score_tables(self.encoding, names, (), self.weights, self.intercepts, CURE)
+        made = self.portable()
+        names = names_of(made.feature_names_in_, made.n_features_in_)
+        return score_tables(self.encoding, names, self.steps, self.weights, self.intercepts, CURE)
+
+    def portable(self) -> PortableModel:
+        """The same steps and weights, with a target in place of each class."""
+        classes, n_features = np.arange(len(self.intercepts)), self.n_features or len(self.weights)
+        return PortableModel(
+            classes, self.weights, self.intercepts, n_features, self.names, self.steps, encoding=self.encoding
+        )
 
 
 def json_of(model: RegressionWeights) -> bytes:
@@ -132,6 +145,8 @@ def json_of(model: RegressionWeights) -> bytes:
     else:
         content["feature_names"] = None if model.names is None else list(map(str, model.names))
         content |= {"weights": model.weights.T.tolist(), "intercepts": model.intercepts.tolist()}
+    if model.encoding is None and model.steps:
+        content |= {"n_features": model.n_features, "steps": [_step(step) for step in model.steps]}
     if model.loss.link != "identity":
         content["link"] = model.loss.link
     return json.dumps(content, allow_nan=False).encode()
@@ -152,8 +167,7 @@ def onnx_of(model: RegressionWeights) -> bytes:
     if model.encoding is not None:
         predictions = scores_of_tables(graph, model.score_tables())
     else:
-        products = graph.add("MatMul", [graph.rows(len(model.weights)), graph.constant(model.weights)])
-        predictions = graph.add("Add", [products, graph.constant(model.intercepts)])
+        predictions = scores_of_rows(graph, model.portable())
     predictions = predictions if model.loss.link == "identity" else graph.add("Exp", [predictions])
     if len(model.intercepts) == 1:  # predictions have the shape of those of the model
         predictions = graph.add("Squeeze", [predictions, graph.constant(np.array([1]))])
@@ -163,6 +177,8 @@ def onnx_of(model: RegressionWeights) -> bytes:
 
 def sklearn_regression_of(model: RegressionWeights) -> Any:
     """A fitted estimator of scikit-learn's."""
+    if model.steps:
+        raise ValueError("steps and cells of terms have no transformer of scikit-learn's; export to .onnx or .json")
     from sklearn.linear_model import GammaRegressor, LinearRegression, PoissonRegressor, TweedieRegressor
 
     one, fitted, loss = len(model.intercepts) == 1, LinearRegression(), model.loss

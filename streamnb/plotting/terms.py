@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.estimators.additive import AdditiveClassifier
+from streamnb.estimators.additive_model import AdditiveModel
 from streamnb.plotting.drawing import COLOURS, QUIET, figure_of_panels, shortened
 
 N_TERMS = 6
@@ -31,10 +32,12 @@ class AdditiveDisplay:
     ----------
     tables : list of (name or (name, name), pandas.DataFrame)
         As from `AdditiveClassifier.term`.
-    class_ : label
-        The class whose scores are shown.
+    class_ : label or None
+        The class whose scores are shown; None for numbers.
     column : str
         The ending of the columns of that class, "" or " label".
+    score : str, optional
+        What the scores are, beside them; by default those of the class.
 
     Attributes
     ----------
@@ -51,18 +54,19 @@ class AdditiveDisplay:
     ('x2', 'score of 1')
     """
 
-    def __init__(self, tables: list[tuple[Any, Any]], class_: Any, column: str = ""):
+    def __init__(self, tables: list[tuple[Any, Any]], class_: Any, column: str = "", score: str | None = None):
         self.tables, self.class_, self.column = tables, class_, column
+        self.score = score or (f"score of {class_}" if column else f"log-odds of {class_}")
 
     @classmethod
     def from_estimator(
-        cls, estimator: AdditiveClassifier, terms: Sequence[Any] | None = None, *, class_: Any = None, **kwargs: Any
+        cls, estimator: AdditiveModel, terms: Sequence[Any] | None = None, *, class_: Any = None, **kwargs: Any
     ) -> Self:
         """Draw terms of a fitted model.
 
         Parameters
         ----------
-        estimator : AdditiveClassifier
+        estimator : AdditiveClassifier or AdditiveRegressor
         terms : list of str or (str, str), optional
             Features and pairs; by default the six most important terms.
         class_ : label, optional
@@ -71,26 +75,28 @@ class AdditiveDisplay:
         **kwargs
             Passed to `plot`.
         """
-        if not isinstance(estimator, AdditiveClassifier):
+        if not isinstance(estimator, AdditiveModel):
             raise TypeError(
-                f"estimator is of type {type(estimator).__name__}; it should be an AdditiveClassifier, whose terms are "
-                "curves"
+                f"estimator is of type {type(estimator).__name__}; it should be an AdditiveClassifier or an "
+                "AdditiveRegressor, whose terms are curves"
             )
-        known, classes = list(estimator.term_scores_), estimator.classes_.tolist()
+        known, score = list(estimator.term_scores_), None
         terms = estimator.terms_["name"][:N_TERMS].tolist() if terms is None else terms
         if isinstance(terms, str) or not isinstance(terms, Sequence) or not terms:
             raise TypeError(f"terms={terms!r} should be a list of features, or of pairs of them")
-        if len(classes) == 2:
-            class_, column = classes[1], ""
+        if isinstance(estimator, AdditiveClassifier):
+            class_, column = _class_shown(estimator.classes_.tolist(), class_)
+        elif class_ is None:
+            squared = vars(estimator)["loss"] == "squared"
+            column, score = "", "change of the prediction" if squared else "log of a factor"
         else:
-            class_ = classes[0] if class_ is None else class_
-            column = f" {class_}"
-            if class_ not in classes:
-                raise ValueError(f"class_={class_!r} is not one of the classes {classes}")
+            raise ValueError(
+                f"class_={class_!r} is given, and {type(estimator).__name__} predicts numbers: leave it out"
+            )
         names = [tuple(one) if isinstance(one, list) else one for one in terms]
         names = [one[::-1] if isinstance(one, tuple) and one[::-1] in known else one for one in names]
         tables = [(one, estimator.term(*(one if isinstance(one, tuple) else (one,)))) for one in names]
-        return cls(tables, class_, column).plot(**kwargs)
+        return cls(tables, class_, column, score).plot(**kwargs)
 
     def plot(self, *, figsize: tuple[float, float] | None = None) -> Self:
         """Draw.
@@ -141,7 +147,7 @@ class AdditiveDisplay:
             ax.errorbar([at], value, BANDS * np.nan_to_num(spread), fmt="o", color=COLOURS[1], capsize=3)
             ax.set_xlim(right=2.0 * at - 0.5 * (ends[-1] + at))
             _name_missing(ax.xaxis, ends[-1], at)
-        ax.set(ylim=(floor, span[1]), ylabel=self._score)
+        ax.set(ylim=(floor, span[1]), ylabel=self.score)
         ax.set_title(shortened(name), fontsize="medium")
 
     def _band(self, ax: Any, ends: np.ndarray, scores: np.ndarray, std: np.ndarray) -> None:
@@ -163,7 +169,7 @@ class AdditiveDisplay:
         labels = [f"{shortened(level)} ({count:,.0f})" for level, count in zip(names, frequent["count"], strict=True)]
         ax.set_yticks(places, labels, fontsize="medium" if len(places) <= MOST_LEVELS // 2 else "x-small")
         ax.axvline(0.0, **QUIET)
-        ax.set(xlim=span, xlabel=self._score)
+        ax.set(xlim=span, xlabel=self.score)
         which = "" if len(frequent) == len(table) else f", the {len(frequent)} most frequent"
         ax.set_title(f"{shortened(name)}{which}", fontsize="medium")
 
@@ -182,11 +188,17 @@ class AdditiveDisplay:
         for axis, side, name in zip((ax.xaxis, ax.yaxis), sides, names, strict=True):
             side.label(axis)
             axis.set_label_text(shortened(name))
-        ax.figure.colorbar(image, ax=ax, label=self._score)
+        ax.figure.colorbar(image, ax=ax, label=self.score)
 
-    @property
-    def _score(self) -> str:
-        return f"score of {self.class_}" if self.column else f"log-odds of {self.class_}"
+
+def _class_shown(classes: list[Any], class_: Any) -> tuple[Any, str]:
+    """The class whose scores are shown, and the ending of their columns."""
+    if len(classes) == 2:
+        return classes[1], ""
+    class_ = classes[0] if class_ is None else class_
+    if class_ not in classes:
+        raise ValueError(f"class_={class_!r} is not one of the classes {classes}")
+    return class_, f" {class_}"
 
 
 @dataclass(frozen=True)

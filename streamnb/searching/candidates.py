@@ -11,7 +11,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from streamnb.core import messages, row_checks
 from streamnb.estimators import additive, linear_nb_cv
-from streamnb.estimators.additive import AdditiveClassifier, judged_scores
+from streamnb.estimators.additive import AdditiveClassifier
+from streamnb.estimators.additive_model import judged_scores, warn_of_ends_chosen
 from streamnb.estimators.classifier import check_parameters, model_and_rows
 from streamnb.estimators.linear_nb_cv import LinearNBCV, judged_grid
 from streamnb.estimators.stacked_nb import StackedNB, reads_of_fit
@@ -197,7 +198,7 @@ def additive_model(
         done |= {*asked.folds}
         cost = {"n_features": model.n_features_in_, "reads": READS_TO_CODE + model.n_passes_}
         found = [result(sorted(done), judged_scores(model), point=model.best_params_, **cost)]
-    additive.warn_of_ends_chosen(model)
+    warn_of_ends_chosen(model)
     return model
 
 

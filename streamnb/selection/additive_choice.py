@@ -18,9 +18,9 @@ from streamnb.selection.fold_models import results_of
 from streamnb.selection.pair_ranking import CELLS, best_pairs, pair_gains
 from streamnb.selection.term_descent import LaneModel, TermDescent, TermRows, TermWeights, bytes_of_models
 from streamnb.selection.term_layers import AdditiveTerms, FeaturePair
+from streamnb.selection.term_losses import ClassLosses, NumberLosses, TermLosses
 from streamnb.stats.row_sample import SampledRows
 from streamnb.training.learner import check_seen
-from streamnb.training.objectives import Logistic, Softmax
 
 ALL = -1  # in place of the number of a fold: all rows
 MODELS_BYTES = 128 << 20  # of models that train at a time; of the sample, which is in memory, more reads cost nothing
@@ -47,30 +47,134 @@ class Start(NamedTuple):
     weights: TermWeights
 
 
+class TermJudge:
+    """What models of sampled rows minimise, and how they are judged on the rows of a fold.
+
+    Attributes
+    ----------
+    names : list of str
+        Of the scorers, the one that decides first.
+    losses : TermLosses
+        Those of the sampled rows.
+    """
+
+    names: list[str]
+    losses: TermLosses
+
+    def check(self) -> None:
+        """Raise where models without a fold, or scores of them, are not defined for these rows."""
+
+    def scores(self, scores: np.ndarray, some: np.ndarray) -> list[float]:
+        """What each scorer finds of the scores (n, R) of `some` rows."""
+        raise NotImplementedError
+
+    def penalty(self, l2: float, fold: int) -> float:
+        """The penalty of the lanes of a model without a fold."""
+        return l2
+
+
+@dataclass(frozen=True, eq=False)
+class ClassJudge(TermJudge):
+    """Judges probabilities of classes.
+
+    Attributes
+    ----------
+    name : str
+        That of the estimator, for messages.
+    rows : SampledRows
+    classes : (K,)
+    n_folds : int
+    scorer : Scorer
+    """
+
+    name: str
+    rows: SampledRows
+    classes: np.ndarray
+    n_folds: int
+    scorer: Scorer
+
+    @property
+    def names(self) -> list[str]:  # type: ignore[override]
+        return [scorer.name for scorer in self.scorer.each]
+
+    @cached_property
+    def _own(self) -> tuple[np.ndarray, np.ndarray]:
+        """The classes that the sampled rows have, and for each row the place of its class among them."""
+        numbers, codes = np.unique(np.asarray(self.rows.labels.indices, np.int64), return_inverse=True)
+        return self.classes[numbers], codes
+
+    @cached_property
+    def losses(self) -> ClassLosses:  # type: ignore[override]
+        return ClassLosses(self._own[1], len(self._own[0]))
+
+    @cached_property
+    def _judge(self) -> FoldJudge:
+        """Evaluates one model of a fold at a time."""
+        return FoldJudge(self._own[0], self.scorer.needs, self.n_folds)
+
+    @cached_property
+    def _scheme(self) -> Scheme:
+        return as_scheme("joint", self._own[0])
+
+    def check(self) -> None:
+        check_scorer(self.scorer, self._judge.evaluation(self._scheme, 1).of_point(0))
+        classes, codes = self._own
+        for fold in range(self.n_folds):
+            seen = classes[np.bincount(codes, self.rows.weight * (self.rows.fold != fold), len(classes)) > 0.0]
+            check_seen(seen.tolist(), self.name, fold)
+
+    def scores(self, scores: np.ndarray, some: np.ndarray) -> list[float]:
+        evaluation = self._judge.evaluation(self._scheme, 1)
+        evaluation.add(self._scheme, scores[:, :, None], self._own[1][some], self.rows.weight[some])
+        return [value for value, _, _ in results_of(self.scorer, evaluation, 1)[0]]
+
+    def penalty(self, l2: float, fold: int) -> float:
+        if self.losses.width > 1 and len(np.unique(self._own[1][self.rows.fold != fold])) == 2:
+            return 2.0 * l2  # weights w / 2 and -w / 2 have half the penalty of the one row w of a model of two classes
+        return l2
+
+
+@dataclass(frozen=True, eq=False)
+class NumberJudge(TermJudge):
+    """Judges predicted numbers by the share of the deviance that they explain.
+
+    Attributes
+    ----------
+    rows : SampledRows
+    losses : NumberLosses
+        Whose unit is the mean deviance of a constant prediction.
+    """
+
+    rows: SampledRows
+    losses: NumberLosses
+    names = ["d2"]  # noqa: RUF012
+
+    def scores(self, scores: np.ndarray, some: np.ndarray) -> list[float]:
+        losses, weight = self.losses, self.rows.weight[some]
+        of_rows = losses.loss.values(scores[:, 0], losses.y[some])
+        total = losses.unit * float(weight.sum())
+        return [1.0 - 2.0 * float(weight @ of_rows) / total if total > 0.0 else np.nan]
+
+
 @dataclass(frozen=True, eq=False)
 class AdditiveChooser:
     """Chooses on a sample of rows in memory.
 
     Attributes
     ----------
-    name : str
-        That of the estimator, for messages.
     terms : AdditiveTerms
         Without pairs.
     rows : SampledRows
         With the codes of features, (n_rows, n_features) int32.
-    classes : (K,)
     n_folds : int
-    scorer : Scorer
+    judge : TermJudge
     memory_limit : int or None
     """
 
-    name: str
     terms: AdditiveTerms
     rows: SampledRows
-    classes: np.ndarray
     n_folds: int
-    scorer: Scorer
+    judge: TermJudge
     memory_limit: int | None
 
     @cached_property
@@ -78,41 +182,15 @@ class AdditiveChooser:
         """The best model so far without each fold, from which others start."""
         return {}
 
-    @cached_property
-    def own(self) -> tuple[np.ndarray, np.ndarray]:
-        """The numbers of the classes that the sampled rows have, and for each row the place of its class among them."""
-        return np.unique(np.asarray(self.rows.labels.indices, np.int64), return_inverse=True)
-
-    @property
-    def n_classes(self) -> int:
-        return len(self.own[0])
-
     @property
     def width(self) -> int:
         """Rows of weights of a model."""
-        return 1 if self.n_classes == 2 else self.n_classes
+        return self.judge.losses.width
 
     @cached_property
     def without_pairs(self) -> "FoldStage":
         """The models of single features."""
         return FoldStage(self, {fold: [] for fold in range(ALL, self.n_folds)})
-
-    @cached_property
-    def judge(self) -> FoldJudge:
-        """Evaluates one model of a fold at a time."""
-        return FoldJudge(self.classes[self.own[0]], self.scorer.needs, self.n_folds)
-
-    @cached_property
-    def scheme(self) -> Scheme:
-        return as_scheme("joint", self.classes[self.own[0]])
-
-    def check(self) -> None:
-        """Raise where the rows outside a fold are of one class, or where scores are not defined for these classes."""
-        check_scorer(self.scorer, self.judge.evaluation(self.scheme, 1).of_point(0))
-        classes, codes = self.classes[self.own[0]], self.own[1]
-        for fold in range(self.n_folds):
-            seen = classes[np.bincount(codes, self.rows.weight * (self.rows.fold != fold), len(classes)) > 0.0]
-            check_seen(seen.tolist(), self.name, fold)
 
     def n_weights(self, pairs: Sequence[FeaturePair]) -> int:
         """The number of weights that these pairs add to a model."""
@@ -145,20 +223,15 @@ class AdditiveChooser:
         """
         rows = self.without_pairs.rows
         scores = rows.held_out(best.weights)
-        if self.width == 1:
-            slopes, _ = Logistic().losses(scores, rows.own[:, None].astype(np.uint8))
-            curvature = Logistic().hessian(scores, rows.own)
-        else:
-            slopes, _ = Softmax().losses(scores, rows.own)
-            curvature = Softmax().hessian_diagonal(Softmax().hessian(scores, rows.own))
-        weight, coded = self.rows.weight[:, None], self.terms.coded
+        found, coded = self.judge.losses.derivatives(scores, self.rows.weight), self.terms.coded
         kept = self._worth_pairing(rows, best.weights, left_out, most_features)
         codes = self.rows.X[:, kept]
         steps = np.full(codes.shape, -1, np.int32)
         for of_feature, codes_of_feature, j in zip(steps.T, codes.T, kept.tolist(), strict=True):
             present = codes_of_feature >= 0
             of_feature[present] = coded.steps(j, CELLS)[codes_of_feature[present]]
-        gains = pair_gains(steps, slopes * weight, curvature * weight, self.rows.fold, self.n_folds, best.point["l2"])
+        l2 = best.point["l2"] / found.dispersion
+        gains = pair_gains(steps, found.slopes, found.curvatures, self.rows.fold, self.n_folds, l2)
         folds = ALL, *range(self.n_folds)
         return {fold: [(int(kept[i]), int(kept[j])) for i, j in best_pairs(gains[fold], most)] for fold in folds}
 
@@ -202,7 +275,7 @@ class FoldStage:
         given = chooser.rows
         places = columns.places_of(given.X, columns.n_columns)
         parents, leaves = self.terms.layers.tree
-        return TermRows(columns, parents, leaves, places, chooser.own[1], chooser.n_classes, given.weight, given.fold)
+        return TermRows(columns, parents, leaves, places, chooser.judge.losses, given.weight, given.fold)
 
     def judged(self, points: Sequence[dict[str, Any]]) -> list[JudgedPoint]:
         """Each point, with its score on each fold."""
@@ -212,7 +285,7 @@ class FoldStage:
         at_once, most = max(LANES // chooser.width, 1), min(MODELS_BYTES, memory.allowed(chooser.memory_limit))
         while at_once < len(every) and chooser.bytes_needed(self.terms, at_once + 1) <= most:
             at_once += 1
-        found, results = list[TermWeights](), list[tuple[Any, ...]]()
+        found, results = list[TermWeights](), list[list[float]]()
         for first in range(0, len(every), at_once):
             some = every[first : first + at_once]
             models = [self._model(point, fold) for point, fold in some]
@@ -220,12 +293,13 @@ class FoldStage:
             found += descent.trained()
             scores = descent.scores
             for (_, fold), lane in zip(some, range(0, scores.shape[1], chooser.width), strict=False):
-                results.append(self._judged(scores[:, lane : lane + chooser.width], fold))
+                own = np.flatnonzero(self.rows.fold == fold)
+                results.append(chooser.judge.scores(scores[own, lane : lane + chooser.width], own))
         judged = []
         for place, point in enumerate(points):
             of_point = slice(place * len(folds), (place + 1) * len(folds))
-            scores = np.array([[value for value, _, _ in by_scorer] for by_scorer in results[of_point]])
-            each = dict(zip([scorer.name for scorer in chooser.scorer.each], scores.T, strict=True))
+            scores = np.array(results[of_point])
+            each = dict(zip(chooser.judge.names, scores.T, strict=True))
             weights = dict(zip(folds, [one.weights for one in found[of_point]], strict=True))
             judged.append(JudgedPoint(point, scores[:, 0], each, weights))
         best = max(range(len(points)), key=lambda place: judged[place].mean)
@@ -236,11 +310,8 @@ class FoldStage:
 
     def _model(self, point: dict[str, Any], fold: int) -> LaneModel:
         """The model of a point without a fold; it starts from the best so far."""
-        terms, l2 = self.terms, point["l2"]
+        terms, l2 = self.terms, self.chooser.judge.penalty(point["l2"], fold)
         has = np.append(np.ones(terms.coded.n_features, bool), [pair in self.pairs[fold] for pair in terms.pairs])
-        of_rows = self.chooser.rows
-        if self.chooser.width > 1 and len(np.unique(self.chooser.own[1][of_rows.fold != fold])) == 2:
-            l2 = 2.0 * l2  # weights w / 2 and -w / 2 have half the penalty of the one row w of a model of two classes
         variance = terms.factors(point["pair_factor"]) ** 2 / l2
         variance *= has[np.repeat(terms.layers.terms, terms.layers.widths)]
         known, start = self.chooser.starts.get(fold), None
@@ -255,11 +326,3 @@ class FoldStage:
             intercepts = known.weights.weights[-1:]
             start = TermWeights(np.concatenate([weights, intercepts]), np.concatenate([pulls, 0.0 * pulls[:1]]))
         return LaneModel(fold, variance, start)
-
-    def _judged(self, scores: np.ndarray, fold: int) -> tuple[tuple[float, Any, Any], ...]:
-        """What each scorer finds of the scores of a model on the rows of its fold."""
-        chooser, rows = self.chooser, self.rows
-        own = np.flatnonzero(rows.fold == fold)
-        evaluation, scheme = chooser.judge.evaluation(chooser.scheme, 1), chooser.scheme
-        evaluation.add(scheme, scores[own][:, :, None], rows.own[own], rows.weight[own])
-        return results_of(chooser.scorer, evaluation, 1)[0]

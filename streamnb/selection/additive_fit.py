@@ -20,7 +20,7 @@ from streamnb.passes.contract import Reading, ReadRequest, RunOptions
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan, with_folds
-from streamnb.selection.additive_choice import ALL, AdditiveChooser, FoldStage, JudgedPoint
+from streamnb.selection.additive_choice import ALL, AdditiveChooser, ClassJudge, FoldStage, JudgedPoint, TermJudge
 from streamnb.selection.folded_scan import scan_to_train
 from streamnb.selection.score_table import EndOfGrid
 from streamnb.selection.split_intervals import standard_error
@@ -123,7 +123,7 @@ class AdditiveRequest:
     folds: Any
     groups: Any
     seed: int
-    scorer: Scorer
+    scorer: Scorer | None
     settles: Callable[[dict[str, np.ndarray]], bool] | None = None
 
 
@@ -153,22 +153,33 @@ def fit_terms(
     scan, rows = with_folds(scan, coded.rows, request.folds, request.groups, 1, request.seed)
     stats, report = yield from run_scan(scan, rows, options.of_pass("codes"))
     _check_classes(stats, request, learner.name)
-    n_features = len(coded.features)
-    size = min(SAMPLE, max(MOST_VALUES // n_features, LEAST_ROWS))
+    size = sample_size(coded)
     each = max(min(OF_EACH_CLASS, size // len(stats.classes)), 1)
-    n_rows = min(size + each * len(stats.classes), stats.n_rows)
-    what = f"a sample of {n_rows:,} rows of {n_features:,} features"
-    needed, cure = BYTES_OF_VALUE * n_rows * n_features, "give a larger memory_limit, or fewer features"
-    memory.check(what, needed, options.memory_limit, cure)
+    check_sample(coded, min(size + each * len(stats.classes), stats.n_rows), options)
     task = SampleTask(stats.classes, stats.folding, size, each=each, missing=True, n_rows=stats.n_rows)
     sample, more = yield ReadRequest(task, rows, options.of_pass("choice"))
     drawn = sample.drawn()
     drawn = replace(drawn, X=codes_of(drawn.X, coded.firsts))
     del sample  # its codes are kept, in a third of the bytes
-    choice = _chosen(learner, coded, stats, drawn, request, options)
-    del drawn
+    assert request.scorer is not None
+    judge = ClassJudge(learner.name, drawn, stats.classes, len(stats.folds), request.scorer)
+    choice = chosen_terms(coded, counts_of(stats), drawn, judge, len(stats.folds), request, options)
+    del drawn, judge
     found = yield from _of_all_rows(learner, coded, request, choice, given, options)
     return replace(found, fitted=replace(found.fitted, report=report + more + found.fitted.report))
+
+
+def sample_size(coded: CodedRows) -> int:
+    """The number of rows on which penalties and pairs are chosen."""
+    return min(SAMPLE, max(MOST_VALUES // len(coded.features), LEAST_ROWS))
+
+
+def check_sample(coded: CodedRows, n_rows: int, options: RunOptions) -> None:
+    """Raise where a sample of so many rows needs more memory than allowed."""
+    n_features = len(coded.features)
+    what = f"a sample of {n_rows:,} rows of {n_features:,} features"
+    needed, cure = BYTES_OF_VALUE * n_rows * n_features, "give a larger memory_limit, or fewer features"
+    memory.check(what, needed, options.memory_limit, cure)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,22 +191,32 @@ class AdditiveChoice:
     judged: list[JudgedPoint]
     deviations: np.ndarray
 
+    @property
+    def factors(self) -> np.ndarray:
+        """Factors of the steps of all layers."""
+        return self.terms.factors(self.best.point["pair_factor"])
 
-def _chosen(
-    learner: Learner,
+    def freedom(self, curvature: float, counts: np.ndarray) -> np.ndarray:
+        """Degrees of freedom of the terms, given the second derivative of a row's loss and the rows of each column."""
+        layers = self.terms.layers
+        curvatures = curvature * (layers.parts.T @ counts) * self.factors**2
+        return layers.degrees_of_freedom(curvatures, self.best.point["l2"])
+
+
+def chosen_terms(
     coded: CodedRows,
-    stats: ClassStats,
+    counts: np.ndarray,
     rows: SampledRows,
+    judge: TermJudge,
+    n_folds: int,
     request: AdditiveRequest,
     options: RunOptions,
 ) -> AdditiveChoice:
-    """Choose on sampled rows, and free the models that were judged."""
-    features = CodedFeatures(coded.firsts, counts_of(stats), coded.ordered, coded.missing)
+    """Choose on sampled rows, and free the models that were judged; `counts` are the weights of all codes."""
+    features = CodedFeatures(coded.firsts, counts, coded.ordered, coded.missing)
     alone = AdditiveTerms(features, tuple(request.resolutions))
-    chooser = AdditiveChooser(
-        learner.name, alone, rows, stats.classes, len(stats.folds), request.scorer, options.memory_limit
-    )
-    chooser.check()
+    chooser = AdditiveChooser(alone, rows, n_folds, judge, options.memory_limit)
+    judge.check()
     best, stage, judged = choose(chooser, request, coded.features)
     terms = replace(alone, pairs=tuple(stage.pairs[ALL]))
     deviations = _deviations(terms.columns(), best, stage)
@@ -319,7 +340,7 @@ def _of_all_rows(
 ) -> Reading[FittedTerms]:
     """Train the weights of all rows at the best point, and make pure terms at one resolution of them."""
     columns, layers, point = choice.terms.columns(coded.base), choice.terms.layers, choice.best.point
-    factors = choice.terms.factors(point["pair_factor"])
+    factors = choice.factors
     method = LayeredMethod(softmax_of, len(columns.features), layers.parts, lambda point: factors)
     learner = replace(learner, method=method)
     rows = prepared(columns, given)  # not kept: codes, which are, take less memory
@@ -329,12 +350,9 @@ def _of_all_rows(
     counts = counts_of(scanned.stats)
     share = scanned.stats.weight[scanned.stats.weight > 0.0] / scanned.stats.total_weight
     slopes = float((share * (1.0 - share)).mean())  # second derivative of a row's loss, without features
-    freedom = layers.degrees_of_freedom(slopes * (layers.parts.T @ counts) * factors**2, point["l2"])
-    pure, intercept = purified(columns, fitted.model.weights, fitted.model.intercept_, counts)
-    for name, direction in request.monotone.items():
-        j = coded.features.index(name)
-        first, last = columns.starts[j], columns.starts[j + 1] - int(coded.missing[j])
-        pure[first:last] = monotone_steps(pure[first:last], counts[first:last], direction > 0)
+    freedom = choice.freedom(slopes, counts)
+    weights, intercept = fitted.model.weights, fitted.model.intercept_
+    pure, intercept = pure_terms(coded, columns, weights, intercept, counts, request.monotone)
     possible = np.isfinite(intercept)  # others are classes without rows
     pure = _centred(pure, possible)  # probabilities do not change
     if len(intercept) > 1:
@@ -344,6 +362,23 @@ def _of_all_rows(
     tables = TermTables(coded.features, counts, deviations, freedom)
     fitted = replace(fitted, model=model, report=scanned.report + fitted.report)
     return FittedTerms(fitted, columns, tables, choice.best, choice.judged)
+
+
+def pure_terms(
+    coded: CodedRows,
+    columns: TermColumns,
+    weights: np.ndarray,
+    intercept: np.ndarray,
+    counts: np.ndarray,
+    monotone: dict[str, int],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weights and intercepts of pure terms, of which the monotone ones rise or fall."""
+    pure, intercept = purified(columns, weights, intercept, counts)
+    for name, direction in monotone.items():
+        j = coded.features.index(name)
+        first, last = columns.starts[j], columns.starts[j + 1] - int(coded.missing[j])
+        pure[first:last] = monotone_steps(pure[first:last], counts[first:last], direction > 0)
+    return pure, intercept
 
 
 def _deviations(columns: TermColumns, best: JudgedPoint, stage: FoldStage) -> np.ndarray:

@@ -17,6 +17,7 @@ from streamnb.encoding.terms import TermColumns
 from streamnb.kernels import terms as kernels
 from streamnb.kernels.descent import add_intercepts
 from streamnb.kernels.lanes import LANES
+from streamnb.selection.term_losses import LaneRows, TermLosses
 
 MOST_READS = 30
 LEAST_GAIN = 3e-5  # what a step should gain for each row
@@ -54,8 +55,7 @@ class TermRows:
         As `TermLayers.tree`.
     places : (n_terms, n_rows) int32
         The column of each term; the number of columns where a row has none.
-    own : (n_rows,)
-        The number of its class, of `n_classes`.
+    losses : TermLosses
     weight, fold : (n_rows,)
     """
 
@@ -63,15 +63,14 @@ class TermRows:
     parents: np.ndarray
     leaves: np.ndarray
     places: np.ndarray
-    own: np.ndarray
-    n_classes: int
+    losses: TermLosses
     weight: np.ndarray
     fold: np.ndarray
 
     @property
     def width(self) -> int:
         """The lanes of a model, R."""
-        return 1 if self.n_classes == 2 else self.n_classes
+        return self.losses.width
 
     @cached_property
     def counts(self) -> np.ndarray:
@@ -89,23 +88,17 @@ class TermRows:
 
     def held_out(self, weights: Mapping[int, np.ndarray]) -> np.ndarray:
         """The scores of each row by the weights (n_columns + 1, R) without its fold, (n_rows, R)."""
-        found = np.zeros((len(self.own), self.width))
+        found = np.zeros((len(self.weight), self.width))
         for fold, of_fold in weights.items():
             rows = np.flatnonzero(self.fold == fold)
             found[rows] = self.scores(lanes_of([of_fold]), rows)[:, : self.width]
         return found
 
-    def outside(self, folds: np.ndarray) -> np.ndarray:
-        """The weight of the rows of each class outside each of `folds`, (n_folds, n_classes)."""
-        of_class = [np.bincount(self.own, self.weight * (self.fold != fold), self.n_classes) for fold in folds]
-        return np.array(of_class)
-
-    def without_terms(self, share: np.ndarray) -> TermWeights:
-        """The weights of a model of the shares of classes alone."""
+    def without_terms(self, intercepts: np.ndarray) -> TermWeights:
+        """The weights of a model of intercepts alone."""
         zero = np.zeros((len(self.leaves) + 1, self.width))
         weights = zero.copy()
-        with np.errstate(divide="ignore"):
-            weights[-1] = np.log(share[1] / share[0]) if self.width == 1 else np.log(share)
+        weights[-1] = intercepts
         return TermWeights(weights, zero)
 
 
@@ -138,13 +131,13 @@ class TermDescent:
         self._of_lane = np.minimum(np.arange(n_lanes) // width, n_models - 1)  # further lanes repeat the last model
         self._first = np.arange(n_models) * width
         folds = np.array([model.fold for model in models], np.int64)
-        self._without, of_class = folds[self._of_lane], rows.outside(folds)
-        self._n_rows = of_class.sum(axis=1)
+        self._others = LaneRows(rows.weight, rows.fold, folds[self._of_lane])
+        self._n_rows, intercepts = rows.losses.intercepts(rows.weight, rows.fold, folds)
         self._variance = np.stack([model.variance for model in models], axis=1)[:, self._of_lane]
         self._nodes, self._shrink = np.empty_like(self._variance), np.empty_like(self._variance)
-        shares = of_class / self._n_rows[:, None]
         starts = [
-            rows.without_terms(share) if m.start is None else m.start for m, share in zip(models, shares, strict=True)
+            rows.without_terms(one) if model.start is None else model.start
+            for model, one in zip(models, intercepts, strict=True)
         ]
         self.weights, self.pulls = (lanes_of([getattr(one, name) for one in starts]) for name in ("weights", "pulls"))
         self.scores = rows.scores(self.weights)
@@ -152,10 +145,10 @@ class TermDescent:
 
     def trained(self) -> list[TermWeights]:
         """Train until another step gains little, and return the weights of each model."""
-        rows, others = self._rows, (self._rows.weight, self._rows.fold, self._without)
+        rows = self._rows
         objective = self._losses(np.zeros_like(self.scores), np.zeros(len(self._first)))
         objective += 0.5 * self._dots(self.weights, self.pulls)
-        kernels.curvatures(self._slopes, *others, self._work)
+        rows.losses.curvatures(self.scores, self._slopes, self._others, self._work)
         curvature = self._sums(self._work)
         kernels.divide_by_prior(rows.parents, rows.leaves, self._variance, curvature[:-1], self._shrink)
         done, along, pull = objective < 0.0, np.zeros_like(self.weights), np.zeros_like(self.weights)
@@ -185,12 +178,8 @@ class TermDescent:
         self, along: np.ndarray, pull: np.ndarray, slope: np.ndarray, objective: np.ndarray, done: np.ndarray
     ) -> np.ndarray:
         """Go along a direction by Newton's step in its length, or less where losses rise; returns what that gains."""
-        rows, others = self._rows, (self._rows.weight, self._rows.fold, self._without)
-        step, curved = rows.scores(along), np.zeros(len(self._without))
-        if rows.n_classes == 2:
-            kernels.curve_logistic(self._slopes, step, *others, curved)
-        else:
-            kernels.curve_softmax(self._slopes, step, rows.own, *others, rows.n_classes, curved)
+        step, curved = self._rows.scores(along), np.zeros(len(self._of_lane))
+        self._rows.losses.curve(self.scores, self._slopes, step, self._others, curved)
         of_prior, cross = self._dots(along, pull), self._dots(self.weights, pull)
         curve, half = curved[self._first] + of_prior, 0.5 * self._dots(self.weights, self.pulls)
         moves = ~done & (curve > 0.0)
@@ -208,12 +197,8 @@ class TermDescent:
 
     def _losses(self, step: np.ndarray, length: np.ndarray) -> np.ndarray:
         """The losses of each model at scores a step of this length further; keeps their slopes."""
-        rows, losses = self._rows, np.zeros(len(self._without))
-        given = self.scores, step, self._of_lanes(length), rows.own, rows.weight, rows.fold, self._without, self._slopes
-        if rows.n_classes == 2:
-            kernels.logistic_lanes(*given, self._work, losses)
-        else:
-            kernels.softmax_lanes(*given, rows.n_classes, losses)
+        losses, lengths = np.zeros(len(self._of_lane)), self._of_lanes(length)
+        self._rows.losses.add(self.scores, step, lengths, self._others, self._slopes, self._work, losses)
         return losses[self._first]
 
     def _sums(self, values: np.ndarray) -> np.ndarray:

@@ -35,7 +35,7 @@ class SampledRows:
     Attributes
     ----------
     X : (n, n_features) array or CSR array
-    labels : (n, K) CSR array, 1 for the class or labels of a row
+    labels : (n, K) CSR array, 1 for the class or labels of a row; or (n, 1), the target of each row
     weight, fold, key : (n,)
         The key of a row is a 64-bit hash of its number.
     """
@@ -203,7 +203,8 @@ class SampleTask(PassTask):
     """Samples `size` rows, and `each` rows of each class, with their classes and folds.
 
     Rows are kept as they are or transformed by `options`, with all features or with `columns`, ascending. Rows have
-    `taken` features, and there are `n_rows` of them, if that is known.
+    `taken` features, and there are `n_rows` of them, if that is known. With `targets`, whose `of_rows` makes numbers
+    and weights of a block, its rows are of one class and have numbers in place of labels.
     """
 
     classes: np.ndarray
@@ -216,6 +217,7 @@ class SampleTask(PassTask):
     taken: int | None = None
     missing: bool = False  # whether values may be missing
     n_rows: int | None = None
+    targets: Any = None
     title: str = "sample"
 
     def partial(self) -> RowSample:
@@ -223,11 +225,19 @@ class SampleTask(PassTask):
 
     def add(self, partial: RowSample, block: Block) -> None:
         """Add one block of rows."""
-        y, folds = row_checks.check_y(block.y), np.zeros(block.n_rows, np.int64)
+        folds = np.zeros(block.n_rows, np.int64)
         if self.folding is not None:
             folds = self.folding.numbers(block.first_row, block.n_rows, block.split, 0)
-        labels = y if sp.issparse(y) else LabelCodes(self.classes).entries(y, block.first_row)[1]
+        labels, weight = self._labels(block)
         chunk, _ = transformed(*checked(block, self.missing), self.options)
         if self.taken is not None:
             row_checks.check_n_features(chunk.shape[1], self.taken, "the second scan")
-        partial.add(chunk, labels, block.weight, folds, self.columns)
+        partial.add(chunk, labels, weight, folds, self.columns)
+
+    def _labels(self, block: Block) -> tuple[Any, np.ndarray | None]:
+        """The class codes or the indicator of rows, or their targets; and their weights."""
+        if self.targets is not None:
+            y, weight = self.targets.of_rows(block)
+            return sp.csr_array((y, np.zeros(len(y), np.int64), np.arange(len(y) + 1)), (len(y), 1)), weight
+        y = row_checks.check_y(block.y)
+        return y if sp.issparse(y) else LabelCodes(self.classes).entries(y, block.first_row)[1], block.weight

@@ -341,5 +341,5 @@ def _inverse_curvature(at: CentredFeatures, objective: Objective, penalties: Pen
     """1 / (l2 + q_j v_k), q the weighted sums of squares about the means; 0 for constant features and empty classes."""
     below = at.spread * objective.curvature(at.sums.share)
     below[:-1] += penalties.l2
-    known = (at.spread > CONSTANT * at.squares) & (at.sums.share > 0.0)
+    known = (at.spread > CONSTANT * at.squares) & objective.trained(at.sums.share)
     return np.divide(1.0, below, out=np.zeros_like(below), where=known)

@@ -11,8 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import softmax
 
-from streamnb.core import arguments
+from streamnb.core import arguments, row_checks
 from streamnb.kernels import descent
+from streamnb.rows.row_blocks import Block
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.dense_tables import scatter_about_mean
 from streamnb.stats.grouping import known_codes
@@ -134,6 +135,16 @@ class Objective:
             return y.toarray().astype(np.uint8)
         codes = known_codes(y, classes, first_row)
         return np.equal(codes[:, None], [1] if len(classes) == 2 else np.arange(len(classes))).astype(np.uint8)
+
+    def rows(self, block: Block, classes: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
+        """The labels of the rows of a block, their targets and weights."""
+        y = row_checks.check_y(block.y)
+        weight = np.ones(block.n_rows) if block.weight is None else np.asarray(block.weight, np.float64)
+        return y, self.targets(y, classes, block.first_row), weight
+
+    def trained(self, share: np.ndarray) -> np.ndarray:
+        """Whether each row of weights is trained, (R,): those of classes without rows are not."""
+        return share > 0.0
 
     def losses(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Slopes of the losses in the scores, (n_rows, R), and the losses of rows, (n_rows, G)."""

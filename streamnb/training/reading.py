@@ -161,9 +161,7 @@ class ReadTask(PassTask):
         """
         chunk, _ = prepared_block(block, self.options)
         row_checks.check_n_features(chunk.shape[1], len(self.weights) - 1, "the first read")
-        y = row_checks.check_y(block.y)
-        targets = self.objective.targets(y, self.classes, block.first_row)
-        weight = np.ones(block.n_rows) if block.weight is None else np.asarray(block.weight, np.float64)
+        y, targets, weight = self.objective.rows(block, self.classes)
         same = block.forms is not None and block.forms.are_of(block.X) and self.options == RowOptions()
         forms = block.forms if same else None
         n_rows, width, n_scores = block.n_rows, self.weights.shape[1], CACHED_SCORES[isinstance(chunk, CSRChunk)]

@@ -24,6 +24,7 @@ OPTIONS = {
     "StackedNB": {"families": ["poisson", snb.LinearNB("bernoulli", transform="log1p")]},
     "HierarchyNB": {"hierarchy": {0: 10, 2: 10}},
     "AdditiveClassifier": {"l2": 1.0, "resolutions": (4,), "pair_factor": 3.0, "tol": 1e-2},
+    "AdditiveRegressor": {"l2": 1.0, "resolutions": (4,), "pair_factor": 3.0, "tol": 1e-2},
     "CrammerSingerSVM": {"C": 0.01},
     "CrammerSingerSVMCV": {"C": [0.001, 0.01], "calibration": "sigmoid", "folds": 5},
     "MarginClassifierCV": {"calibration": "isotonic", "folds": 5},

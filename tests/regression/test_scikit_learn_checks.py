@@ -22,6 +22,7 @@ MODELS = {
     snb.PoissonRegressor(): {},
     snb.GammaRegressor(): {},
     snb.TweedieRegressor(1.5): {},
+    snb.AdditiveRegressor(l2=1.0, interactions=1, pair_factor=1.0, folds=3, min_count=1): NOT_SAME["folds"],
     snb.PoissonRegressorCV(folds=3, n_alphas=3): NOT_SAME["folds"],
 }
 

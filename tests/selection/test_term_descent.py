@@ -6,9 +6,11 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from streamnb.encoding.terms import CodedFeatures
+from streamnb.problem.losses import TweedieLoss
 from streamnb.selection import term_descent
 from streamnb.selection.term_descent import LaneModel, TermDescent, TermRows
 from streamnb.selection.term_layers import AdditiveTerms
+from streamnb.selection.term_losses import ClassLosses, NumberLosses
 
 RNG = np.random.default_rng(0)
 CODES = np.stack([RNG.integers(0, 12, 400), RNG.integers(0, 5, 400)], axis=1).astype(np.int32)
@@ -18,11 +20,16 @@ CODED = CodedFeatures(np.array([0, 12, 17]), COUNTS.astype(float), np.array([Tru
 TERMS = AdditiveTerms(CODED, (3, 7), ((0, 1),))  # steps of 7 are no parts of those of 3 as they come
 
 
-def rows_of(n_classes):
+def rows_of(kind):
     columns, (parents, leaves) = TERMS.columns(), TERMS.layers.tree
-    own = (CODES[:, 0] + CODES[:, 1] + RNG.integers(0, 6, 400)) % n_classes
-    given = columns.places_of(CODES, columns.n_columns), own, n_classes
-    return TermRows(columns, parents, leaves, *given, RNG.uniform(0.5, 2.0, 400), RNG.integers(0, 3, 400))
+    noise, means = RNG.integers(0, 6, 400), np.exp(np.sin(CODES[:, 0]) + 0.3 * CODES[:, 1])
+    if isinstance(kind, int):
+        losses = ClassLosses((CODES[:, 0] + CODES[:, 1] + noise) % kind, kind)
+    else:
+        y = {0.0: means - 3.0 + noise, 2.0: means * RNG.gamma(2.0, size=400)}.get(kind, RNG.poisson(means))
+        losses = NumberLosses(TweedieLoss(kind, "log" if kind else "identity"), 1.7, y.astype(float))
+    places, weight = columns.places_of(CODES, columns.n_columns), RNG.uniform(0.5, 2.0, 400)
+    return TermRows(columns, parents, leaves, places, losses, weight, RNG.integers(0, 3, 400))
 
 
 def model_of(fold, l2, pair=1.0):
@@ -33,11 +40,11 @@ def model_of(fold, l2, pair=1.0):
 def brute_force(rows, model):
     """The scores of all rows at the optimum, by a general optimiser on the steps of all layers."""
     free = np.flatnonzero(model.variance)
-    columns = np.zeros((len(rows.own), len(rows.leaves) + 1))
+    columns, losses = np.zeros((len(rows.weight), len(rows.leaves) + 1)), rows.losses
     for of_term in rows.places:
-        columns[np.arange(len(rows.own)), of_term] += 1.0
+        columns[np.arange(len(columns)), of_term] += 1.0
     steps = columns[:, :-1] @ TERMS.layers.parts.toarray()[:, free] * np.sqrt(model.variance[free])
-    steps, n_classes = np.column_stack([steps, np.ones(len(steps))]), rows.n_classes
+    steps, n_classes = np.column_stack([steps, np.ones(len(steps))]), getattr(losses, "n_classes", 0)
     weight = rows.weight * (rows.fold != model.fold)
 
     def scores(theta):
@@ -46,30 +53,39 @@ def brute_force(rows, model):
 
     def objective(theta):
         found, penalised = scores(theta), theta.reshape(steps.shape[1], rows.width)[:-1]
+        if not n_classes:
+            value = weight @ losses.loss.values(found[:, 0], losses.y) / losses.unit + 0.5 * (penalised**2).sum()
+            slopes = weight * losses.loss.slopes(found[:, 0], losses.y) / losses.unit
+            return value, steps.T @ slopes + np.append(penalised, 0.0)
         log_p = found - logsumexp(found, axis=1, keepdims=True)
-        slopes = weight[:, None] * (np.exp(log_p) - np.eye(n_classes)[rows.own])
+        slopes = weight[:, None] * (np.exp(log_p) - np.eye(n_classes)[losses.own])
         gradient = steps.T @ slopes[:, n_classes - rows.width :]
         gradient[:-1] += penalised
-        value = -weight @ log_p[np.arange(len(found)), rows.own] + 0.5 * (penalised**2).sum()
+        value = -weight @ log_p[np.arange(len(found)), losses.own] + 0.5 * (penalised**2).sum()
         return value, gradient.reshape(-1)
 
     options = {"maxiter": 5000, "maxfun": 10000, "ftol": 1e-15, "gtol": 1e-9}
     theta = minimize(objective, np.zeros(steps.shape[1] * rows.width), jac=True, method="L-BFGS-B", options=options).x
-    found = scores(theta)
-    return found - found[:, :1]
+    return comparable(scores(theta), n_classes)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_models_side_by_side_reach_the_optimum_of_each(n_classes, monkeypatch):
+def comparable(scores, n_classes):
+    """Scores of classes but for what all classes share."""
+    return scores - scores[:, :1] if n_classes else scores
+
+
+@pytest.mark.parametrize("kind", [2, 3, 0.0, 1.0, 1.5, 2.0])
+def test_models_side_by_side_reach_the_optimum_of_each(kind, monkeypatch):
     monkeypatch.setattr(term_descent, "LEAST_GAIN", 1e-14)
     monkeypatch.setattr(term_descent, "MOST_READS", 500)
-    rows, models = rows_of(n_classes), [model_of(0, 1.0), model_of(1, 0.1), model_of(2, 5.0, pair=0.0)]
+    rows, models = rows_of(kind), [model_of(0, 1.0), model_of(1, 0.1), model_of(2, 5.0, pair=0.0)]
     descent = TermDescent(rows, models)
     together = descent.trained()
     for place, (model, weights) in enumerate(zip(models, together, strict=True)):
         scores = descent.scores[:, place * rows.width : (place + 1) * rows.width]
-        scores = np.column_stack([np.zeros(len(scores)), scores]) if n_classes == 2 else scores
-        np.testing.assert_allclose(scores - scores[:, :1], brute_force(rows, model), atol=1e-4)
+        scores = np.column_stack([np.zeros(len(scores)), scores]) if kind == 2 and isinstance(kind, int) else scores
+        scores = comparable(scores, isinstance(kind, int))
+        np.testing.assert_allclose(scores, brute_force(rows, model), atol=1e-4)
         alone = TermDescent(rows, [model]).trained()[0]
         np.testing.assert_array_equal(weights.weights, alone.weights)
         np.testing.assert_array_equal(weights.pulls, alone.pulls)

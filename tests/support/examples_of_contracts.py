@@ -89,6 +89,7 @@ from streamnb.training.reading import ReadTask, SharedRead
 from tests.support.examples_of_comparisons import BESIDE, COMPARING
 from tests.support.examples_of_problems import every
 from tests.support.examples_of_raw_rows import kinds_of_columns, numbers_of, outside_a_fold, table_of, texts_of
+from tests.support.examples_of_regressions import TARGETS, of_targets, reading_targets
 from tests.support.examples_of_sharing import SCANS, site_rows
 from tests.support.of_users import Extremes, Highest
 
@@ -328,6 +329,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     SampleTask: every(
         lambda: Pass(SampleTask(np.unique(Y), None, 3, 2, 5, np.array([1, 3])), opened(COUNTS, Y, WEIGHT)),
         labels=lambda: Pass(SampleTask(np.arange(SETS.shape[1]), Folding(3), 7), opened(sp.csr_array(COUNTS), SETS)),
+        targets=lambda: Pass(SampleTask(np.zeros(1), Folding(3), 7, targets=TARGETS), of_targets()),
     ),
     PairScan: every(lambda: Pass(PAIRS, opened(sp.csr_array(COUNTS), Y, WEIGHT))),
     ReadTask: every(
@@ -336,6 +338,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         labels=lambda: reading(SquaredHinge(), y=SETS),
         products=lambda: reading(LeastSquares()),
         margin=lambda: reading(CrammerSinger()),
+        targets=lambda: Pass(reading_targets(), of_targets()),
         line=lambda: reading(Softmax(), step=np.ones((6, K)), lengths=np.array([0.5, 1.0])),
     ),
     SharedRead: every(shared, labels=lambda: shared(SETS, "multilabel", "ranking"), folds=lambda: shared(by="given")),

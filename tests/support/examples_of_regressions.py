@@ -9,9 +9,10 @@ import scipy.sparse as sp
 from streamnb.fits.passes import StatisticTask
 from streamnb.passes.contract import PassTask
 from streamnb.problem.losses import TweedieLoss
+from streamnb.regression.additive_fit import NumberObjective, Targets, TermSums
 from streamnb.regression.conformal import HeldOutResiduals
 from streamnb.regression.errors import ResidualScan
-from streamnb.regression.exposed import CurvedSums, ExposedSums
+from streamnb.regression.exposed import CurvedSums, ExposedSums, LossTotals
 from streamnb.regression.judged import JudgedNumbers
 from streamnb.regression.target_sums import TargetScan
 from streamnb.regression.wide import TargetRead, WideSums
@@ -20,6 +21,7 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import as_folding
 from streamnb.training.objectives import LeastSquares
+from streamnb.training.reading import ReadTask
 from tests.support.examples_of_problems import every
 
 rng = np.random.default_rng(0)
@@ -42,6 +44,8 @@ CURVED = CurvedSums.asked(
     every=1,
 )
 
+TARGETS = Targets(TweedieLoss(1.0, "log"), True, LossTotals(40.0, 50.0, 60.0, 1.0, 60.0), 0.7)
+TERMS = TermSums.asked(TARGETS, None)
 HELD_OUT = HeldOutResiduals.asked(TweedieLoss(1.0, "log"), True, as_folding(2, seed=1), 0.1 * rng.normal(size=(6, 2)))
 
 JUDGED = JudgedNumbers.asked(0.1 * rng.normal(size=(6, 1)), TweedieLoss(1.0, "log"), True, None, 0.9, False, None)
@@ -49,6 +53,15 @@ JUDGED = JudgedNumbers.asked(0.1 * rng.normal(size=(6, 1)), TweedieLoss(1.0, "lo
 
 def rows(X: Any, y: Any) -> Source:
     return opened(X, y, WEIGHT, labelled="targets")
+
+
+def of_targets() -> Source:
+    return rows(REAL, COUNTS[:, 0]).with_offset(REAL[:, 1])
+
+
+def reading_targets() -> ReadTask:
+    objective = NumberObjective(TARGETS, 50.0)
+    return ReadTask(objective, RowOptions(), np.zeros(1), np.full((6, 1), 0.1), np.full(6, 2.0**20), 2.0**20)
 
 
 REGRESSIONS: dict[type, dict[str, Callable[[], tuple[PassTask, Source]]]] = {
@@ -77,6 +90,10 @@ REGRESSIONS: dict[type, dict[str, Callable[[], tuple[PassTask, Source]]]] = {
     JudgedNumbers: every(
         lambda: (StatisticTask(JUDGED), rows(REAL, COUNTS[:, 0]).with_offset(REAL[:, 1])),
         csr=lambda: (StatisticTask(JUDGED), rows(sp.csr_array(COUNTS), COUNTS[:, 0]).with_offset(REAL[:, 1])),
+    ),
+    TermSums: every(
+        lambda: (StatisticTask(TERMS), rows((REAL > 0.0) * 1.0, COUNTS[:, 0]).with_offset(REAL[:, 1])),
+        csr=lambda: (StatisticTask(TERMS), rows(sp.csr_array(COUNTS), COUNTS[:, 0]).with_offset(REAL[:, 1])),
     ),
     TargetRead: every(lambda: (ALONG, rows(REAL, REAL[:, :2]))),
 }

@@ -176,6 +176,9 @@ KINDS = {
     "additive-classifier": lambda: snb.AdditiveClassifier([(0, 1)], l2=1.0, resolutions=(2, 4), folds=2).fit(
         X, Y, WEIGHT
     ),
+    "additive-regressor": lambda: snb.AdditiveRegressor(
+        interactions=[(0, 1)], l2=1.0, pair_factor=1.0, resolutions=(2, 4), folds=2
+    ).fit(X, NUMBERS, WEIGHT),
     "ridge": lambda: snb.Ridge(0.5).fit(X, NUMBERS, WEIGHT),
     "ridge-table": lambda: snb.Ridge(0.5).fit(TABLE, NUMBERS),
     "ridge-wide": lambda: snb.Ridge(0.5, solver="conjugate_gradients").fit(X, NUMBERS, WEIGHT),

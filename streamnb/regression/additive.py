@@ -1,0 +1,270 @@
+"""AdditiveRegressor: a number from a curve for each feature, and a surface for each of a few pairs of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from streamnb.core import arguments, messages, persistence
+from streamnb.core.arguments import Rows
+from streamnb.core.row_checks import hint_at_classes
+from streamnb.encoding.opening import opened, with_table
+from streamnb.encoding.terms import TermColumns
+from streamnb.estimators import preparation
+from streamnb.estimators.additive_model import CHECKS, AdditiveModel, TermsRequest, choices
+from streamnb.estimators.additive_model import L2 as DEFAULT_L2
+from streamnb.estimators.parameters import check_each
+from streamnb.export.as_portable import portable_terms
+from streamnb.export.writing import RegressionWeights
+from streamnb.models.additive import TermTables
+from streamnb.passes.checkpoint import checkpoint_folder
+from streamnb.passes.contract import Reading, Report, RunOptions
+from streamnb.problem.losses import TweedieLoss
+from streamnb.regression.additive_fit import fit_numbers
+from streamnb.regression.chosen import check_choice
+from streamnb.regression.generalized import GeneralizedRegressor
+from streamnb.regression.inference import explain
+from streamnb.rows.labels import TARGETS
+from streamnb.rows.source import Source
+from streamnb.rows.table_opening import ANY
+
+POWERS = {"squared": 0.0, "poisson": 1.0, "gamma": 2.0}
+HISTORY = "objective", "gradient_norm", "seconds"
+FITTED = "coef_", "intercept_", "history_", "converged_", "report_", "residuals_", "step"
+
+
+@persistence.register
+class AdditiveRegressor(AdditiveModel, GeneralizedRegressor):
+    r"""Additive model of numbers with pairs: a curve for each feature, and a surface for each of a few pairs of them.
+
+    The linear predictor is (Lou, Caruana, Gehrke, Hooker, KDD 2013)
+
+        s(x) = b + sum_j f_j(x_j) + sum_(i, j) f_ij(x_i, x_j) + offset,
+
+    predictions are s for squared errors, and ``exp(s)`` for the other losses. Each f is a step function: of the bins
+    of a number, the levels of a category, and missing values. Its steps are sums over several resolutions, all
+    penalised, so that a step with few rows stays near its neighbours. The weights minimise
+
+        sum_i w_i d(y_i, x_i) / 2 D + l2 / 2 (\|mains\|^2 + pair_factor \|pairs\|^2),
+
+    d the deviance of a row, and D the mean deviance of a constant prediction: units of y do not matter, nor do those of
+    columns. Penalties and pairs are chosen on folds of a sample of at most 65,536 rows; then the weights are trained on
+    all rows, in a scan and a few reads. They are the same to the last bit for any chunks, threads and workers.
+
+    Parameters
+    ----------
+    loss : {"squared", "poisson", "gamma", "tweedie"}
+        Squared errors; or the deviance of counts ("poisson"), of amounts above 0 ("gamma"), or of total amounts, of
+        which many are 0 ("tweedie").
+    power : float, 1 < power < 2
+        Of "tweedie": the variance is the mean to this power.
+    interactions, l2, pair_factor, resolutions, min_count, monotone, folds, seed, tol, max_passes
+        As for `AdditiveClassifier`.
+
+    Attributes
+    ----------
+    terms_, term_scores_
+        As of `AdditiveClassifier`; with a log link, scores are logarithms of factors.
+    best_params_ : dict
+        The "l2", "pair_factor" and number of "interactions" chosen.
+    best_score_ : float
+        The share of the deviance that is explained on held-out folds (R^2 for squared errors), of that choice.
+    cv_results_ : dict of arrays
+        All points that were judged, as of `AdditiveClassifier`.
+    intercept_ : float
+    coef_ : (n_columns,)
+        The scores of all steps and cells.
+    history_ : dict of arrays
+        The objective, the norm of its gradient and the seconds of each read that trained the weights.
+    n_passes_, converged_, n_features_in_, feature_names_in_, encoding_, report_
+        As of `PoissonRegressor`.
+
+    Notes
+    -----
+    Terms are pure (Lengerich et al., AISTATS 2020): weighted by the training rows, the scores of a feature have the
+    mean 0, and those of a pair have it along each of its features.
+
+    Examples
+    --------
+    >>> import numpy as np, streamnb as snb
+    >>> x = np.random.default_rng(0).uniform(-1, 1, (2000, 2))
+    >>> model = snb.AdditiveRegressor(interactions=1).fit(x, x[:, 0] * x[:, 1] + np.sin(3 * x[:, 0]))
+    >>> model.terms_["name"].tolist()[:2], model.score(x, x[:, 0] * x[:, 1] + np.sin(3 * x[:, 0])) > 0.98
+    (['x0', ('x0', 'x1')], True)
+    """
+
+    def __init__(
+        self,
+        loss: str = "squared",
+        *,
+        power: float = 1.5,
+        interactions: Any = "auto",
+        l2: Any = None,
+        pair_factor: Any = None,
+        resolutions: Sequence[int] = (4, 16, 64),
+        min_count: int = 5,
+        monotone: Any = None,
+        folds: Any = 5,
+        seed: int = 0,
+        tol: float = 1e-4,
+        max_passes: int = 50,
+    ):
+        self.loss, self.power, self.interactions, self.l2, self.pair_factor = loss, power, interactions, l2, pair_factor
+        self.resolutions, self.min_count, self.monotone, self.folds = resolutions, min_count, monotone, folds
+        self.seed, self.tol, self.max_passes = seed, tol, max_passes
+
+    @property
+    def _loss(self) -> TweedieLoss:  # type: ignore[override]
+        power = POWERS.get(self.loss, self.power)
+        return TweedieLoss(power, "log" if power else "identity")
+
+    def _check_params(self) -> None:
+        check_each(self, CHECKS)
+        arguments.one_of("loss", self.loss, [*POWERS, "tweedie"])
+        power = arguments.finite_number("power", self.power)
+        if not 1.0 < power < 2.0:
+            raise ValueError(
+                f"power={self.power!r} should be between 1 and 2; at the ends are loss='poisson' and 'gamma'"
+            )
+        choices("l2", self.l2, DEFAULT_L2)
+        arguments.number_above_0("tol", self.tol)
+        arguments.positive_integer("max_passes", self.max_passes)
+        check_choice(self.folds, "best", self.seed)
+
+    def _folds(self) -> Any:
+        return self.folds
+
+    # ---- fitting -----------------------------------------------------------------------------------------------------
+
+    def _fit(
+        self, given: Any, options: RunOptions, layer: str | None = None, groups: Any = None, offset: Any = None
+    ) -> Reading[None]:
+        """Learn codes of the rows, sum them, draw a sample to choose by, and train the weights."""
+        self._check_params()
+        X, y, weight = given
+        if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
+            y = column_or_1d(y, warn=True)
+        if self.loss == "squared":
+            hint_at_classes(y)
+        beside, n_bins = (groups, self.folds, offset), int(max(self.resolutions))
+        how: dict[str, Any] = {"labelled": TARGETS, "beside": beside}
+        X, y, weight = with_table((X, y, weight), ANY, **how, bins=n_bins, min_count=self.min_count)
+        look = partial(preparation.remember_names, self)
+        rows = opened(X, y, weight, **how, look=look, layer=layer, numbers=ANY)
+        self._preparation = preparation.Preparation(rows.encoding, layer, rows.label)
+        rows = options.kept(rows if offset is None else rows.with_offset(offset))
+        rows.check_read_again(type(self).__name__)
+        coded = yield from self._coded(rows, options)
+        options = replace(options, checkpoint=checkpoint_folder(options.checkpoint))
+        request, method = self._request(coded, groups), (float(self.tol), int(self.max_passes))
+        found = yield from fit_numbers(self._loss, offset is not None, coded, rows, request, method, options)
+        self._used = self.get_params(deep=False)
+        self._preparation = replace(self._preparation, step=found.step, requested="terms")
+        self.report_, self.n_features_in_ = found.report, found.step.n_features
+        self._keep_weights(found.weights, found.intercept, found.trained.history, found.trained.converged)
+        self._keep_terms(found.tables, found.best, found.judged)
+        if not self.converged_:
+            messages.warn(
+                f"max_passes={self.max_passes} reads were spent: the gradient is {found.trained.left:.1e} of that of "
+                f"the start, and tol={self.tol:g}; the model is usable, more reads may make it better"
+            )
+
+    def _keep_weights(
+        self, weights: np.ndarray, intercept: float, history: dict[str, np.ndarray], converged: bool
+    ) -> None:
+        self.coef_, self.intercept_, self.history_, self.converged_ = weights[:, 0], intercept, history, converged
+        self.n_passes_ = len(history["objective"])
+
+    # ---- rows and terms ----------------------------------------------------------------------------------------------
+
+    def _opened(self, X: Any, *others: Any, labelled: Any = False) -> Source:
+        check_is_fitted(self)
+        return self._counting_absent(preparation.opened_as_fitted(self, X, *others, labelled=labelled))
+
+    def _of_terms(self) -> tuple[TermColumns, np.ndarray, TermTables]:
+        check_is_fitted(self)
+        step = self._preparation.step
+        assert isinstance(step, TermColumns)
+        return step, self.coef_[:, None], self._tables
+
+    def _name_of(self, column: int) -> str:
+        names = self._preparation.column_names(preparation.names_of(self))
+        return f"x{column}" if names is None else str(names[column])
+
+    def explain(self, X: Rows) -> Any:
+        """Explain the prediction of one row by what each term adds to its linear predictor.
+
+        Parameters
+        ----------
+        X : (1, n_features)
+            One row, in any form that `predict` takes.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns "feature" (the step or cell of a term that the row is in), "value", 1, "weight" and
+            "contribution"; "(intercept)" first, then the largest contributions. They add up to the prediction, or to
+            its logarithm for losses other than "squared".
+
+        Examples
+        --------
+        >>> import numpy as np, streamnb as snb
+        >>> x = np.repeat([[1.0], [2.0]], 50, axis=0)
+        >>> model = snb.AdditiveRegressor(l2=0.001).fit(x, np.repeat([3.2, 5.2], 50))
+        >>> model.explain([[2.0]])[["feature", "contribution"]].round(2).values.tolist()
+        [['(intercept)', 4.2], ['x0 in (1.5, inf)', 1.0]]
+        """
+        found = explain(self, X)
+        return found[found["value"] != 0.0].reset_index(drop=True)
+
+    def _exported(self) -> RegressionWeights:
+        step, weights, _ = self._of_terms()
+        steps, weights = portable_terms(step, weights)
+        names, intercepts = preparation.names_of(self), np.array([self.intercept_])
+        return RegressionWeights(weights, intercepts, names, self.encoding_, self._loss, steps, step.n_features)
+
+    def _replace_weights(self, weights: np.ndarray) -> None:
+        self.coef_ = weights[:, 0].copy()
+
+    # ---- files -------------------------------------------------------------------------------------------------------
+
+    def _to_state(self) -> dict[str, Any]:
+        fitted = {name: getattr(self, name) for name in ("coef_", "intercept_", "history_", "converged_")}
+        fitted |= {"report_": asdict(self.report_), "step": self._preparation.step, **preparation.state_of_rows(self)}
+        if self.residuals_ is not None:
+            fitted["residuals_"] = self.residuals_
+        return {"params": self._used, "fitted": fitted, "terms": self._tables, "judged": self._judged}
+
+    @classmethod
+    def _from_state(cls, state: dict[str, Any]) -> Self:
+        form = {"params": dict[str, Any], "fitted": dict[str, Any], "terms": TermTables, "judged": dict[str, Any]}
+        params, fitted, tables, judged = persistence.parts(cls, state, **form)
+        self, names = cls(**params), (*FITTED, *preparation.OF_ROWS)
+        fitted = persistence.known(cls, fitted, *names)
+        self._check_params()
+        self._used = self.get_params(deep=False)
+        weights = persistence.array("coef_", fitted["coef_"], ["f8"], (None,))
+        preparation.restore_rows(self, fitted, TermsRequest(cls.__name__), fitted["step"], len(weights))
+        intercept = arguments.finite_number("intercept_", fitted["intercept_"])
+        history = persistence.known(cls, fitted["history_"], *HISTORY)
+        for name in HISTORY:
+            persistence.array(name, history[name], ["f8"], (len(history["objective"]),))
+        if not np.isfinite(weights).all():
+            raise ValueError("coef_ should be finite")
+        converged = arguments.one_of("converged_", fitted["converged_"], [True, False])
+        self.report_ = persistence.restored(Report, fitted["report_"])
+        self.n_features_in_ = fitted["step"].n_features
+        self._keep_weights(weights[:, None], intercept, history, converged)
+        self._restore_terms(tables, judged)
+        self._restore_residuals(fitted)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

@@ -1,0 +1,194 @@
+"""AdditiveRegressor: curves and pairs of numbers, trained to the optimum, whatever holds the rows and in any units."""
+
+import runpy
+import warnings
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.optimize import minimize
+
+import streamnb as snb
+from streamnb.problem.losses import TweedieLoss
+
+RNG = np.random.default_rng(0)
+N = 600
+X = RNG.uniform(-1, 1, (N, 3))
+MEANS = np.exp(np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2])
+YEARS = RNG.uniform(0.1, 2.0, N)
+Y = {
+    "squared": np.log(MEANS) + 0.2 * RNG.normal(size=N),
+    "poisson": RNG.poisson(MEANS).astype(float),
+    "gamma": MEANS * RNG.gamma(2.0, 0.5, N),
+    "tweedie": np.where(RNG.random(N) < 0.3, 0.0, MEANS * RNG.gamma(2.0, 0.5, N)),
+}
+LEVELS = np.array(list("xyz"))[np.digitize(X[:, 2], [-0.3, 0.3])]
+FRAME = pd.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 0.9, np.nan, X[:, 1]), "c": LEVELS})
+POWERS = {"squared": 0.0, "poisson": 1.0, "gamma": 2.0, "tweedie": 1.5}
+FAST = {"l2": 1.0, "pair_factor": 1.0, "folds": 3}
+
+
+@pytest.mark.parametrize("loss", Y)
+def test_weights_are_those_of_a_general_optimiser(loss):
+    model = snb.AdditiveRegressor(loss, interactions=0, l2=3.0, resolutions=(4, 16), folds=3, tol=1e-9)
+    y, of_rows = (
+        Y[loss],
+        TweedieLoss({"squared": 0.0, "poisson": 1.0, "gamma": 2.0, "tweedie": 1.5}[loss], model._loss.link),
+    )
+    model.fit(X, y)
+    edges = [np.unique(np.r_[-np.inf, model.term(f"x{j}")["upper"]])[:-1] for j in range(3)]
+    fine = [np.searchsorted(e[1:], X[:, j], side="left") for j, e in enumerate(edges)]
+    columns = []
+    for codes in fine:
+        share = (np.cumsum(np.bincount(codes)) - 0.5 * np.bincount(codes)) / N
+        coarse = np.minimum((share * 4).astype(int), 3)[codes]
+        columns += [np.eye(4)[coarse], np.eye(16)[codes] * (codes.max() + 1) ** -0.5 * 2.0]
+    design = np.hstack([*columns, np.ones((N, 1))])
+    start = of_rows.linked(np.array([y.mean()]))
+    unit = 2.0 * of_rows.values(start, y).mean()
+    strength = 3.0 / (unit if loss == "squared" else 1.0)
+
+    def objective(theta):
+        scores = design @ theta
+        slopes = design.T @ of_rows.slopes(scores, y) / unit
+        penalty = 0.5 * strength * (theta[:-1] ** 2).sum()
+        return of_rows.values(scores, y).sum() / unit + penalty, slopes + np.append(strength * theta[:-1], 0.0)
+
+    theta = np.append(np.zeros(design.shape[1] - 1), start)
+    found = minimize(
+        objective, theta, jac=True, method="L-BFGS-B", options={"maxiter": 9000, "ftol": 1e-16, "gtol": 1e-9}
+    )
+    np.testing.assert_allclose(model.predict(X), of_rows.mean(design @ found.x), rtol=2e-4, atol=2e-4)
+    terms = model.term("x0")
+    assert abs(terms["score"] @ terms["count"]) < 1e-6 * N  # pure
+    assert model.score(X, y) > 0.1
+
+
+@pytest.mark.parametrize("loss", Y)
+def test_pairs_are_found_and_units_of_columns_and_targets_do_not_matter(loss):
+    model = snb.AdditiveRegressor(loss, resolutions=(4, 16), folds=3)
+    expected = model.fit(X, Y[loss]).predict(X)
+    assert ("x1", "x2") in model.terms_["name"].tolist()
+    in_others = 1000.0 * Y[loss] + (1e6 if loss == "squared" else 0.0)
+    if loss == "poisson":
+        found = model.fit(1e6 * X - 7.0, Y[loss], offset=np.full(N, np.log(1000.0)))
+        np.testing.assert_allclose(1000.0 * found.predict(1e6 * X - 7.0), expected, rtol=1e-7)
+        return
+    found = model.fit(1e6 * X - 7.0, in_others).predict(1e6 * X - 7.0)
+    np.testing.assert_allclose((found - in_others.mean()) / 1000.0, expected - Y[loss].mean(), rtol=1e-6, atol=1e-6)
+
+
+def test_exposures_are_offsets_or_weights_of_rates():
+    model = snb.AdditiveRegressor("poisson", interactions=[("a", "b")], **FAST)
+    claims = RNG.poisson(MEANS * YEARS)
+    frame = FRAME.assign(claims=claims, exposure=np.log(YEARS))
+    expected = model.fit(FRAME, claims, offset=np.log(YEARS)).predict(FRAME)
+    np.testing.assert_array_equal(model.fit(frame, "claims", offset="exposure").predict(FRAME), expected)
+    assert np.corrcoef(expected, MEANS)[0, 1] > 0.7
+    np.testing.assert_allclose((expected * YEARS).sum(), claims.sum(), rtol=1e-3)
+    assert model.evaluate(FRAME, claims, offset=np.log(YEARS)).d2 > 0.1
+    table = snb.table(FRAME, bins=64, min_count=5)  # of rows without weights
+    rates = model.set_params(l2=YEARS.mean()).fit(table, claims / YEARS, YEARS).predict(FRAME)
+    assert np.corrcoef(np.log(rates), np.log(expected))[0, 1] > 0.99
+
+
+def test_any_container_gives_the_same_bits(tmp_path):
+    y, numbers = Y["squared"], snb.AdditiveRegressor(interactions=1, **FAST)
+    expected = numbers.fit(X, y).predict(X)
+    for rows in (da.from_array(X, (97, 3)), np.asfortranarray(X)):
+        targets = da.from_array(y, 97) if isinstance(rows, da.Array) else y
+        np.testing.assert_array_equal(numbers.fit(rows, targets).predict(X), expected)
+    pieces = lambda: iter([(X[:101], y[:101]), (X[101:], y[101:])])  # noqa: E731
+    np.testing.assert_array_equal(numbers.fit(pieces).predict(X), expected)
+    table = FRAME.assign(y=y)
+    table.to_parquet(tmp_path / "t.parquet", row_group_size=111)
+    table.to_json(tmp_path / "t.jsonl", orient="records", lines=True, double_precision=15)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    expected = numbers.fit(FRAME, y).predict(FRAME)
+    for rows in (table, pl.from_pandas(table), tmp_path / "t.parquet", tmp_path / "t.csv"):
+        np.testing.assert_array_equal(numbers.fit(rows, "y").predict(FRAME), expected)
+    np.testing.assert_allclose(numbers.fit(tmp_path / "t.jsonl", "y").predict(FRAME), expected, rtol=1e-6)
+
+
+def test_a_weight_of_two_is_two_rows():
+    groups, twice = np.arange(N) % 3, np.arange(N) % 2 == 0
+    model = snb.AdditiveRegressor("poisson", interactions=[("x1", "x2")], l2=1.0, pair_factor=3.0, resolutions=(4,))
+    weighed = model.set_params(folds=groups).fit(X, Y["poisson"], 1.0 + twice).predict(X)
+    rows = np.repeat(np.arange(N), 1 + twice)
+    copied = model.set_params(folds=groups[rows]).fit(X[rows], Y["poisson"][rows]).predict(X)
+    np.testing.assert_allclose(weighed, copied, rtol=1e-4)
+
+
+def test_rows_of_weight_0_do_not_count_and_curves_may_be_monotone():
+    y, weight = Y["gamma"].copy(), np.ones(N)
+    y[::7], weight[::7] = -1.0, 0.0
+    model = snb.AdditiveRegressor("gamma", interactions=1, monotone={"x0": 1}, **FAST).fit(X, y, weight)
+    assert model.term("x0")["score"].is_monotonic_increasing
+    assert "x0" not in model.terms_["name"][model.terms_["kind"] == "pair"].explode().tolist()
+
+
+def test_explanations_add_up_and_exports_answer_as_the_model(tmp_path):
+    model = snb.AdditiveRegressor("gamma", interactions=1, **FAST).fit(FRAME, Y["gamma"])
+    predicted, added = model.predict(FRAME), model.contributions(FRAME)
+    np.testing.assert_allclose(np.exp(model.intercept_ + added.sum(axis=1)), predicted, rtol=1e-12)
+    np.testing.assert_allclose(model.explain(FRAME[:1])["contribution"].sum(), np.log(predicted[0]), rtol=1e-12)
+    assert model.predict_one(FRAME.iloc[0].to_dict()) == predicted[0]
+    model.save(tmp_path / "m.snb")
+    loaded = snb.load(tmp_path / "m.snb")
+    np.testing.assert_array_equal(loaded.predict(FRAME), predicted)
+    assert loaded.best_params_ == model.best_params_ and loaded.terms_.equals(model.terms_)
+    model.export(tmp_path / "m.py")
+    answer = runpy.run_path(str(tmp_path / "m.py"))["predict"]
+    np.testing.assert_allclose([answer(row) for row in FRAME[:9].to_dict("records")], predicted[:9], rtol=1e-12)
+    model.term_scores_["a"] = np.zeros_like(model.term_scores_["a"])
+    assert not np.array_equal(model.predict(FRAME), predicted)
+
+
+@pytest.mark.parametrize("interactions", [0, 1])
+def test_onnx_and_json_hold_numbers(interactions, tmp_path):
+    runtime = pytest.importorskip("onnxruntime")
+    rows = X.astype(np.float32)
+    model = snb.AdditiveRegressor("poisson", interactions=interactions, **FAST).fit(rows, Y["poisson"])
+    model.export(tmp_path / "m.onnx")
+    (found,) = runtime.InferenceSession(tmp_path / "m.onnx").run(None, {"rows": rows})
+    np.testing.assert_allclose(found, model.predict(rows), rtol=1e-12)
+    with pytest.raises(ValueError, match="no transformer of scikit-learn's"):
+        model.to_sklearn()
+
+
+@pytest.mark.filterwarnings("ignore:y is .* in every row:streamnb.StreamnbWarning")
+@pytest.mark.parametrize("value", [3.0, 1e9 + 0.1])
+@pytest.mark.parametrize("loss", Y)
+def test_constant_targets_are_predicted(loss, value):
+    model = snb.AdditiveRegressor(loss, **FAST).fit(X, np.full(N, value))
+    np.testing.assert_allclose(model.predict(X), value, rtol=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
+def test_a_column_may_explain_all(size):
+    levels = np.repeat([1.0, 2.0, 5.0], 200)
+    for loss in Y:
+        with warnings.catch_warnings(action="ignore"):
+            model = snb.AdditiveRegressor(loss, folds=3).fit(np.column_stack([levels, X[:, 0]]), size * levels)
+        np.testing.assert_allclose(model.predict(np.column_stack([levels, X[:, 0]])), size * levels, rtol=0.03)
+
+
+FIFTH = np.arange(N) == 5
+BAD = {
+    "y has -1 at row 5; targets of a Poisson model should be at least 0": ("poisson", np.where(FIFTH, -1.0, 1.0)),
+    "y has 0 at row 5; targets of a Gamma model should be above 0": ("gamma", np.where(FIFTH, 0.0, 2.0)),
+    "y is 0 in every row": ("tweedie", np.zeros(N)),
+    "loss='absolute' is unknown; it should be one of 'squared'": ("absolute", Y["squared"]),
+    "y .*NaN.* row 5": ("squared", np.where(FIFTH, np.nan, Y["squared"])),
+    "y .*numbers": ("squared", np.array(["a", "b"] * (N // 2))),
+    "y .*datetime": ("squared", pd.Series(pd.date_range("2020-01-01", periods=N))),
+}
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_bad_targets_are_named(message):
+    loss, y = BAD[message]
+    with pytest.raises((ValueError, TypeError), match=message):
+        snb.AdditiveRegressor(loss, **FAST).fit(X, y)
