@@ -2,8 +2,6 @@
 
 import ast
 import re
-import subprocess
-import sys
 from collections import defaultdict
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -14,6 +12,7 @@ import pytest
 
 import streamnb
 from tests.support import house, module_map
+from tests.support.processes import python
 
 PACKAGE = Path(streamnb.__file__).parent
 ROOT = PACKAGE.parent
@@ -294,7 +293,7 @@ def test_the_package_and_its_tests_grow_with_abilities_alone():
 @pytest.mark.slow
 @pytest.mark.process
 def test_the_way_through_the_house_is_short():
-    printed = subprocess.run([sys.executable, "-m", "tests.support.house"], cwd=ROOT, capture_output=True, text=True)
+    printed = python("-m", "tests.support.house", "journeys", cwd=ROOT)
     lines = re.findall(r"^(\S+) +([\d,]+) +(\d+) +(\d+) +(\d+)$", printed.stdout, re.M)
     met = {what: [int(n.replace(",", "")) for n in counts] for what, *counts in lines}
     assert met.keys() == MET.keys(), printed.stderr

@@ -53,28 +53,28 @@ def imported_modules(tree, modules):
 def sizes():
     """Counts of the package and its tests, by what is counted."""
     modules = trees()
-    kinds = Counter()
-    importers = Counter()
+    types, importers, docstrings = Counter(), Counter(), 0
     for tree in modules.values():
         importers.update(set(imported_modules(tree, modules)))
-        for node in ast.walk(tree):
-            kinds["statements"] += isinstance(node, ast.stmt) and not is_docstring(node)
-            kinds["expression nodes"] += isinstance(node, ast.expr) and not isinstance(node, ast.Constant)
-            kinds["classes"] += isinstance(node, ast.ClassDef)
-            kinds["conditional expressions"] += isinstance(node, ast.IfExp)
-            kinds["starred arguments"] += isinstance(node, ast.Starred)
+        nodes = list(ast.walk(tree))
+        types.update(map(type, nodes))
+        docstrings += sum(map(is_docstring, nodes))
+
+    def of(kind):
+        return sum(count for each, count in types.items() if issubclass(each, kind))
+
+    statements = of(ast.stmt) - docstrings
+    nodes = of(ast.expr) - of(ast.Constant)
     test_lines = sum(len(path.read_text().splitlines()) for path in TESTS.rglob("*.py"))
     return {
-        "expression nodes": kinds["expression nodes"],
-        "statements": kinds["statements"],
-        "nodes per statement": round(kinds["expression nodes"] / kinds["statements"], 2),
-        "classes": kinds["classes"],
+        "expression nodes": nodes,
+        "statements": statements,
+        "nodes per statement": round(nodes / statements, 2),
+        "classes": of(ast.ClassDef),
         "files": len(modules),
         "files with one importer": sum(n == 1 for n in importers.values()),
-        "conditional expressions per 1,000 statements": round(
-            1000 * kinds["conditional expressions"] / kinds["statements"], 1
-        ),
-        "starred arguments per 1,000 statements": round(1000 * kinds["starred arguments"] / kinds["statements"], 1),
+        "conditional expressions per 1,000 statements": round(1000 * of(ast.IfExp) / statements, 1),
+        "starred arguments per 1,000 statements": round(1000 * of(ast.Starred) / statements, 1),
         "lines of tests": test_lines,
     }
 
@@ -87,7 +87,7 @@ class Journey:
 
     Attributes
     ----------
-    codes : set of code objects
+    codes : code objects by identity
         Functions that were called.
     depth : int
         Most frames of the package above each other.
@@ -96,9 +96,10 @@ class Journey:
     """
 
     def __init__(self):
-        self.codes: set[CodeType] = set()
+        self.codes: dict[int, CodeType] = {}  # by identity: to hash one looks through its constants
         self.depth = 0
         self.passes = 0
+        self._above: Counter[int] = Counter()  # frames of the package that each thread is in
 
     def walk(self, call):
         threading.settrace(self._called)
@@ -112,17 +113,19 @@ class Journey:
 
     def _called(self, frame, event, argument):
         code = frame.f_code
-        if not is_ours(code):
-            return
-        if code in self.codes and code.co_filename.startswith(KERNELS):
-            return  # loops of kernels call millions of times
-        self.codes.add(code)
+        if not is_ours(code) or (id(code) in self.codes and code.co_filename.startswith(KERNELS)):
+            return None  # loops of kernels call millions of times
+        self.codes[id(code)] = code
         self.passes += code.co_name == "run" and code.co_filename.endswith("passes/run.py")
-        depth = 0
-        while frame is not None:
-            depth += is_ours(frame.f_code)
-            frame = frame.f_back
-        self.depth = max(self.depth, depth)
+        thread = threading.get_ident()
+        self._above[thread] += 1
+        self.depth = max(self.depth, self._above[thread])
+        frame.f_trace_lines = False
+        return self._left
+
+    def _left(self, frame, event, argument):
+        if event == "return":
+            self._above[threading.get_ident()] -= 1
 
     @property
     def n_functions(self):
@@ -130,7 +133,7 @@ class Journey:
 
     @property
     def n_files(self):
-        return len({code.co_filename for code in self.codes})
+        return len({code.co_filename for code in self.codes.values()})
 
 
 OURS, KERNELS = f"{PACKAGE}/", f"{PACKAGE}/kernels/"
@@ -166,11 +169,11 @@ def journeys(folder):
     }
 
 
-def main():
-    """Print sizes and journeys."""
+def main(*parts):
+    """Print sizes and journeys, or one of them."""
     os.environ["NUMBA_DISABLE_JIT"] = "1"  # before numba is imported
     warnings.simplefilter("ignore")
-    for what, size in sizes().items():
+    for what, size in sizes().items() if "journeys" not in parts else ():
         print(f"{what:<46}{size:>10,}")
     print(f"\n{'journey':<40}{'functions':>10}{'files':>8}{'depth':>8}{'passes':>8}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -180,4 +183,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])
