@@ -21,39 +21,44 @@ ROWS_WANTED = 1_100_000  # a million for training, the rest held out
 
 
 class SourceFile(NamedTuple):
-    """One file of source: where it is, its name below its root, its package and its lines that are not blank."""
+    """One file of source: where it is, its name below its root, its package and its size."""
 
     path: Path
     name: str
     package: str
-    n_lines: int
+    n_bytes: int
 
 
 class Sampling(NamedTuple):
-    """Which lines become a row: two from every `step`-th on, and this share of all such rows."""
+    """Which lines become a row: of this share of files, two from every `step`-th on, and a share of all such rows."""
 
+    files: float
     step: int
     share: float
 
     @classmethod
     def about(cls, n_rows, files):
         """Rows overlap only where there is too little text for a million of them otherwise."""
-        n_lines = sum(file.n_lines for file in files)
+        counted = files[::50]
+        lines_per_byte = sum(len(lines_of(file.path)) for file in counted) / sum(file.n_bytes for file in counted)
+        n_lines = lines_per_byte * sum(file.n_bytes for file in files)
         step = LINES_PER_ROW if n_lines >= LINES_PER_ROW * min(n_rows, ROWS_WANTED) else 1
-        return cls(step, min(1.0, n_rows * step / n_lines))
+        share = min(1.0, n_rows * step / n_lines)
+        some = min(1.0, 50 * share)  # few rows are a fiftieth of the lines of some files: others are not read
+        return cls(some, step, share / some)
 
 
 @cache
 def find_files():
-    """Source files of the packages with most lines, shuffled (always the same way) to mix the packages."""
+    """Source files of the packages with most text, shuffled (always the same way) to mix the packages."""
     paths = sysconfig.get_paths()
     roots = dict.fromkeys(Path(paths[kind]) for kind in ("stdlib", "purelib", "platlib"))
     files = [file for root in roots for file in files_below(root)]
-    lines, many = Counter(), Counter(file.package for file in files)
+    sizes, many = Counter(), Counter(file.package for file in files)
     for file in files:
         if many[file.package] >= HELD_OUT_ONE_IN:  # files enough to hold some out
-            lines[file.package] += file.n_lines
-    packages = {package for package, _ in lines.most_common(N_PACKAGES)}
+            sizes[file.package] += file.n_bytes
+    packages = {package for package, _ in sizes.most_common(N_PACKAGES)}
     files = [file for file in files if file.package in packages]
     random.Random(0).shuffle(files)
     return files
@@ -66,8 +71,8 @@ def files_below(root):
         # The standard library's folder may hold the installed packages: they are a root of their own.
         if package in ("site-packages", "dist-packages") or not path.is_file():
             continue
-        if n_lines := len(lines_of(path)):
-            yield SourceFile(path, name.as_posix(), package, n_lines)
+        if n_bytes := path.stat().st_size:
+            yield SourceFile(path, name.as_posix(), package, n_bytes)
 
 
 def split(files):
@@ -86,9 +91,11 @@ def lines_of(path):
 
 def rows_of(file, sampling):
     """The rows of a file as text; which ones are sampled depends on its name only."""
+    chance = random.Random(file.name)
+    if chance.random() >= sampling.files:
+        return []
     lines = [line[:LONGEST_LINE] for line in lines_of(file.path)]
     starts = range(0, len(lines), sampling.step)
-    chance = random.Random(file.name)
     return ["\n".join(lines[i : i + LINES_PER_ROW]) for i in starts if chance.random() < sampling.share]
 
 

@@ -243,10 +243,10 @@ def test_source_lines_prints_the_path(first_run):
     assert ran.returncode == 0, ran.stderr
     table = [match for line in ran.stdout.splitlines() if (match := LINE_OF_TABLE.match(line))]
     assert len(table) == N_TAUS + 2 and table[0]["tau"] == "plain" and table[-1]["tau"] == "softmax"
-    assert 0.3 < float(table.pop()["accuracy"]) < 1
+    assert 0.15 < float(table.pop()["accuracy"]) < 1  # of two dozen packages
     kept = [int(match["features"].replace(",", "")) for match in table]
     assert max(kept) == kept[0] and min(kept) == kept[-1] <= 2
-    assert 0.3 < float(table[0]["accuracy"]) < float(table[0]["auc"]) < 1
+    assert 0.15 < float(table[0]["accuracy"]) < float(table[0]["auc"]) < 1
     assert "Telling tokens" in ran.stdout and "rows/s" in ran.stdout
     assert re.search(r"reading [\d.]+ s, hashing [\d.]+ s, summing [\d.]+ s", ran.stdout)
 
@@ -256,7 +256,7 @@ def test_source_lines_saves_model_and_picture(first_run):
     folder, _ = first_run
     model = snb.load(folder / "build" / "source_lines.model")
     held_out = snb.text(folder / "build" / "source_lines" / "held_out.jsonl", "text", "package", words=(1, 2))
-    assert model.score(held_out) > 0.25
+    assert model.score(held_out) > 0.15
     assert (folder / "build" / "source_lines.png").read_bytes().startswith(b"\x89PNG")
 
 
