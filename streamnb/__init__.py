@@ -24,6 +24,7 @@ _HOMES = {
     "searched": "fits.fit",
     "set_scratch": "core.scratch",
     "fold_numbers": "rows.splits",
+    "train_test_split": "rows.train_test",
     "ClassStats": "stats.class_stats",
     "Clip": "rows.clipping",
     "svmlight": "rows.in_svmlight",

@@ -115,6 +115,7 @@ from streamnb.reporting.report import report as report
 from streamnb.rows.clipping import Clip as Clip
 from streamnb.rows.in_svmlight import svmlight as svmlight
 from streamnb.rows.splits import fold_numbers as fold_numbers
+from streamnb.rows.train_test import train_test_split as train_test_split
 from streamnb.rows.writing import write_csr as write_csr
 from streamnb.scanning.class_scan import scan as scan
 from streamnb.scanning.describing import Description as Description

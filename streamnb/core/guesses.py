@@ -27,10 +27,7 @@ _COLUMNS = "pass the data frame or path itself: snb.table encodes strings and mi
 _METRICS = "use model.evaluate(X, y), or snb.evaluate(y, predictions)"
 _FOLDS = "use snb.search(X, y) or an estimator such as snb.SoftmaxRegressionCV; scikit-learn's function takes them, too"
 _SAVE = "use model.save(path)"
-_SPLIT = (
-    "use scikit-learn's, of a data frame or of the list of a folder's files, which fit and evaluate take; snb.search "
-    "judges models on held-out rows itself"
-)
+_SPLIT = "use snb.train_test_split(X, y, test_size=0.2), of rows of any kind"
 _LOOK = "use snb.describe(X, y); snb.search(X, y).report(path) is a page of what a model makes of the columns"
 _ROC = "use snb.RocDisplay.from_estimator(model, X, y), or scikit-learn's display"
 _THRESHOLD = "use model.set_threshold(model.evaluate(X, y).threshold(label, precision=0.9))"
@@ -63,7 +60,6 @@ NAMES = {
     "read_parquet": _PATHS,
     "read_csv": _PATHS,
     "read_json": _PATHS,
-    "train_test_split": _SPLIT,
     "split": _SPLIT,
     "profile": _LOOK,
     "summary": _LOOK,

@@ -48,7 +48,7 @@ from streamnb.rows.source import Source
 from streamnb.rows.table_columns import arrow
 from streamnb.rows.table_files import IPCFiles, ParquetFiles
 from streamnb.rows.table_opening import as_table, is_path, is_table, tabular
-from streamnb.rows.tables import Fields, check_has
+from streamnb.rows.tables import Fields, Tables, check_has
 
 PART_BYTES = 64 << 20  # stored bytes of files that are read as one part, or of a piece of a larger file
 DIVISIBLE = JSON, LINES, PARQUET, IPC  # kinds that are read from any place on; quoted fields of CSV may span lines
@@ -258,6 +258,8 @@ class HeldTable:
     @classmethod
     def of(cls, X: Any) -> "HeldTable":
         """Of a data frame of any package, or an Arrow table."""
+        if isinstance(X, Tables):
+            raise TypeError("X is a part of a table that was split; give the table itself, whose parts are written")
         X = tabular(as_table(X, named=True))
         return cls(X if hasattr(X, "iloc") else arrow().table(X))
 

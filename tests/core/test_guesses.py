@@ -16,7 +16,6 @@ from streamnb.core.guesses import NAMES
         ("LogisticRegression", r"snb.SoftmaxRegression\(l2=1/C\)"),
         ("read_parquet", "pass the path itself to fit"),
         ("cross_val_score", "snb.search"),
-        ("train_test_split", "scikit-learn's"),
         ("StandardScaler", "standardize=True"),
         ("save", r"model.save\(path\)"),
     ],

@@ -167,11 +167,14 @@ def test_weights_are_an_array_or_a_column():
 def test_a_split_of_a_folder(folder):
     train, test = train_test_split(sorted(map(str, folder.glob("*.parquet"))), test_size=0.25, random_state=0)
     assert snb.SoftmaxRegression().fit(train, "late").evaluate(test, "late").accuracy() > 0.8
-    for name in ("split", "train_test_split"):
-        with pytest.raises(AttributeError, match="the list of a folder's files, which fit and evaluate take"):
-            getattr(snb, name)
-    with pytest.raises(TypeError, match="'test_size': use scikit-learn's, of a data frame or of the list"):
+    train, test = snb.train_test_split(folder, test_size=0.25)
+    assert snb.SoftmaxRegression().fit(train, "late").evaluate(test, "late").accuracy() > 0.8
+    with pytest.raises(AttributeError, match=r"use snb.train_test_split\(X, y, test_size=0.2\), of rows of any kind"):
+        snb.split  # noqa: B018
+    with pytest.raises(TypeError, match=r"'test_size': use snb.train_test_split\(X, y, test_size=0.2\)"):
         snb.SoftmaxRegression().fit(folder, "late", test_size=0.2)
+    with pytest.raises(TypeError, match="'random_state': use seed="):
+        snb.train_test_split(folder, random_state=0)
 
 
 @pytest.mark.parametrize("name", ["profile", "summary"])

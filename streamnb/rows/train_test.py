@@ -1,0 +1,339 @@
+"""`train_test_split`: rows of any kind in two parts, which are read from where the rows are and never written."""
+
+from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core import arguments, row_checks
+from streamnb.core.arguments import PerRow, Rows
+from streamnb.core.guesses import with_hints
+from streamnb.core.threads import n_cores
+from streamnb.rows import opening
+from streamnb.rows.boundary import checked, holds_texts, is_dask, is_stream, made_by
+from streamnb.rows.labels import TARGETS, Labelled
+from streamnb.rows.row_blocks import Block, CSRChunk
+from streamnb.rows.source import Job, Source, WrappedSource
+from streamnb.rows.splits import Folding
+from streamnb.rows.table_opening import as_table, is_path, is_table, open_tables
+from streamnb.rows.tables import Fields, Tables
+
+STEP = 1 << 16  # rows by which they are counted
+
+
+@with_hints
+def train_test_split(
+    X: "Rows",
+    y: "PerRow" = None,
+    *,
+    test_size: float = 0.25,
+    groups: "PerRow" = None,
+    stratify: "PerRow" = None,
+    seed: int = 0,
+) -> tuple[Any, ...]:
+    """Split rows of any kind, also those of files larger than memory, into rows to learn from and rows to judge on.
+
+    Nothing is written: each part is read from where the rows are, and goes wherever rows go, such as `fit`, `search`,
+    `predict`, `evaluate` and `report`. Arrays and frames in memory are picked from, as by scikit-learn's function.
+
+    Parameters
+    ----------
+    X : (n_rows, n_features)
+        Anything that `fit` accepts, but no iterator, which is read once; a callable that returns one is split.
+    y : str or (n_rows,), optional
+        Labels beside X, which are split, too. The name of a column stays a name, and need not be given.
+    test_size : float
+        The share of rows to judge on, between 0 and 1: of each hundred rows in turn, so many whatever their number. Of
+        rows in `groups`, about this share of the groups.
+    groups : str or (n_rows,), optional
+        A column, or its name: rows of one group, such as those of a patient, stay together.
+    stratify : str or (n_rows,), optional
+        A column, or its name, such as that of the labels: each of its values has this share in the test rows, too.
+    seed : int
+        Another seed chooses other rows.
+
+    Returns
+    -------
+    train, test
+        The two parts; with an array y, `X_train`, `X_test`, `y_train`, `y_test`. Rows keep their order.
+
+    Raises
+    ------
+    ValueError, TypeError
+        An argument is wrong; both `groups` and `stratify` are given; a part would have no row.
+
+    Notes
+    -----
+    Which part a row belongs to is hashed from its number, or the value of its group, and the seed. It is the same for
+    any container, chunks, threads and workers. It takes a byte for each row of a file, and with `groups` or `stratify`
+    a read of that column.
+
+    Examples
+    --------
+    >>> import pandas as pd, streamnb as snb
+    >>> pd.DataFrame({"km": range(100), "late": ["no", "yes"] * 50}).to_csv("rows.csv", index=False)
+    >>> train, test = snb.train_test_split("rows.csv", test_size=0.2, stratify="late")
+    >>> model = snb.LinearNB("auto").fit(train, "late")
+    >>> len(model.predict(test)), model.evaluate(test, "late").n_rows
+    (20, 20)
+    """
+    share = arguments.finite_number("test_size", test_size)
+    if not 0.0 < share < 1.0:
+        raise ValueError(f"test_size={test_size!r} should be a share between 0 and 1, such as 0.2")
+    if groups is not None and stratify is not None:
+        raise ValueError("give groups or stratify, not both: rows of a group stay together, whatever their labels")
+    choose = _Choice(share, arguments.whole_number("seed", seed))
+    if is_stream(X):
+        return _split_stream(X, choose, (y, groups, stratify))
+    X = as_table(X)
+    part, column, n_rows = _parts(X)
+    named = groups if groups is not None else stratify
+    values = column(named, "groups" if groups is not None else "stratify") if isinstance(named, str) else named
+    if values is None:
+        test = choose.rows(0, n_rows)
+    else:
+        labels = row_checks.check_labels(values, "groups" if groups is not None else "stratify")
+        row_checks.check_lengths(n_rows, len(labels), "groups" if groups is not None else "stratify", "X")
+        test = choose.groups(labels) if groups is not None else choose.within(labels)
+    if test.all() or not test.any():
+        raise ValueError(f"test_size={test_size!r} leaves no row for one part of {n_rows:,} rows; take another share")
+    both = [part(mask) for mask in (~test, test)]
+    if y is not None and not isinstance(y, str):
+        row_checks.check_lengths(n_rows, np.shape(y)[0], "y", "X")
+        both += [_picked(y, mask) for mask in (~test, test)]
+    return tuple(both)
+
+
+class _Choice:
+    """Which rows are test rows: of each run of `whole` rows `n`, by hashes of their numbers."""
+
+    def __init__(self, share: float, seed: int):
+        ratio = Fraction(share).limit_denominator(100)
+        self._n, self._whole = ratio.numerator or 1, ratio.denominator if ratio.numerator else 100
+        self._folding = Folding(max(self._whole, 2), seed=seed)
+
+    def rows(self, first: int, n_rows: int) -> np.ndarray:
+        """Whether each row of a block is a test row, (n_rows,) bool."""
+        return self._folding.numbers(first, n_rows, None, 0) < self._n
+
+    def groups(self, labels: np.ndarray) -> np.ndarray:
+        """The same, of rows whose groups stay together."""
+        folding = replace(self._folding, by="groups")
+        return folding.counted(labels).numbers(0, len(labels), labels, 0) < self._n
+
+    def within(self, labels: np.ndarray) -> np.ndarray:
+        """The same, with as many of each label."""
+        order = np.argsort(labels, kind="stable")
+        test = np.empty(len(labels), bool)
+        for same in np.split(order, np.flatnonzero(labels[order][1:] != labels[order][:-1]) + 1):
+            test[same] = self.rows(0, len(same))
+        return test
+
+
+def _parts(X: Any) -> tuple[Callable[[np.ndarray], Any], Callable[[str, str], Any], int]:
+    """A function that picks rows of X by a mask, one that reads a column by its name, and the number of rows."""
+    if not is_dask(X) and not is_path(X) and (is_table(X) or holds_texts(X)) and hasattr(X, "__len__"):
+        column = open_tables(X, {}, 1).values if is_table(X) else partial(_no_column, X)
+        return partial(_picked, X), column, len(X)
+    if is_table(X):
+        tables = open_tables(X, {}, n_cores())
+        return partial(PickedTables, tables), tables.values, tables.n_rows
+    if is_dask(X) or (isinstance(X, np.ndarray | list | tuple) and not is_path(X)) or sp.issparse(X):
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        n_rows = X.shape[0]
+        if n_rows != n_rows:
+            raise ValueError("X has unknown row-chunk sizes: call X.compute_chunk_sizes() first")
+        return partial(_picked, X), partial(_no_column, X), n_rows
+    rows = opening.opened(X, labelled=False)
+    assert rows.n_rows is not None
+    return partial(PickedRows, X, rows), rows.whole_column, rows.n_rows
+
+
+def _no_column(X: Any, column: str, name: str) -> Any:
+    raise ValueError(
+        f"{name}={column!r} names a column, and X is a {type(X).__name__}, which has none; give the values"
+    )
+
+
+def _picked(values: Any, mask: np.ndarray) -> Any:
+    """Rows of anything in memory, or of a Dask array."""
+    if hasattr(values, "iloc"):
+        return values.iloc[np.flatnonzero(mask)]
+    if made_by(values, "pyarrow"):
+        return values.take(np.flatnonzero(mask))
+    if isinstance(values, list | tuple):
+        return [values[row] for row in np.flatnonzero(mask).tolist()]
+    return (
+        values.tocsr()[mask] if sp.issparse(values) else values[np.flatnonzero(mask) if not is_dask(values) else mask]
+    )
+
+
+def _split_stream(X: Any, choose: _Choice, beside: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Two callables, which give the chunks of the rows of each part."""
+    if not callable(X):
+        raise TypeError(
+            "X is an iterator, which is read once; give a callable that returns one, so that each part can be"
+        )
+    if any(one is not None for one in beside):
+        raise ValueError("y, groups and stratify are of rows that are counted; chunks of a stream have labels in them")
+    return partial(_chunks, X, choose, False), partial(_chunks, X, choose, True)
+
+
+def _chunks(X: Any, choose: _Choice, of_test: bool) -> Iterator[Any]:
+    first = 0
+    for chunk in X():
+        parts = chunk if isinstance(chunk, tuple) else (chunk,)
+        n_rows = parts[0].shape[0] if hasattr(parts[0], "shape") else len(parts[0])
+        mask = choose.rows(first, n_rows) == of_test
+        first += n_rows
+        if mask.any():
+            picked = tuple(None if part is None else _picked(part, mask) for part in parts)
+            yield picked if isinstance(chunk, tuple) else picked[0]
+
+
+class _Numbers:
+    """The numbers of picked rows among all rows, in steps of which both numbers are known."""
+
+    def __init__(self, mask: np.ndarray):
+        self.mask = mask
+        each = np.add.reduceat(mask, np.arange(0, len(mask), STEP), dtype=np.int64)
+        self._before = np.append(0, np.cumsum(each))
+
+    @property
+    def n_rows(self) -> int:
+        return int(self._before[-1])
+
+    def before(self, row: int) -> int:
+        """How many of the rows before this one are picked."""
+        step = row // STEP
+        return int(self._before[step] + np.count_nonzero(self.mask[step * STEP : row]))
+
+    def place(self, number: int) -> int:
+        """The number, among all rows, of the picked row with this number; that of all rows for the last one's end."""
+        if number >= self.n_rows:
+            return len(self.mask)
+        step = int(np.searchsorted(self._before, number, side="right")) - 1
+        inside = np.flatnonzero(self.mask[step * STEP : (step + 1) * STEP])
+        return int(step * STEP + inside[number - self._before[step]])
+
+
+class PickedTables(Tables):
+    """The rows of a table that a mask picks."""
+
+    def __init__(self, tables: Tables, mask: np.ndarray):
+        self._tables, self._numbers = tables, _Numbers(mask)
+        self.schema, self.fields, self.unseen = tables.schema, tables.fields, tables.unseen
+        self.files, self.step = tables.files, tables.step
+        self.n_rows, self.nbytes = self._numbers.n_rows, int(tables.nbytes * mask.mean())
+
+    def selected(self, fields: Fields) -> Self:
+        part = super().selected(fields)
+        part._tables = self._tables.selected(fields)
+        return part
+
+    def jobs(self, start: int, stop: int) -> Iterator[Job]:
+        first, end = self._numbers.place(start), self._numbers.place(stop)
+        for row, read in self._tables.jobs(first, end):
+            yield self._numbers.before(row), partial(_read_picked, read, self._numbers.mask[row:])
+
+
+def _read_picked(read: Callable[[], Any], mask: np.ndarray) -> Any:
+    rows = read()
+    return rows.picked(np.flatnonzero(mask[: rows.shape[0]]))
+
+
+class PickedRows(WrappedSource):
+    """The rows of a store or file that a mask picks; labels and weights are named, or of these rows."""
+
+    opened_by_user = True
+    needs_values = True
+
+    def __init__(self, X: Any, rows: Source, mask: np.ndarray):
+        super().__init__(rows)
+        self._X, self._numbers = X, _Numbers(mask)
+        self._labelled: Labelled = False
+        self._offset = 0, 0  # of the mask and of the picked rows, in the part of a worker
+        self.given, self.feature_names, self.encoding = rows.given, rows.feature_names, rows.encoding
+        self.costly_features, self.names_last = rows.costly_features, rows.names_last
+        self.n_rows, self.n_values, self.in_memory = self._numbers.n_rows, None, False
+        self.nbytes = int(rows.nbytes * mask.mean())
+
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        skipped, numbered = self._offset
+        end = (self.n_rows or 0) + numbered if stop is None else stop
+        first, last = (self._numbers.place(number - numbered) + skipped for number in (start, end))
+        number = start
+        for block in self._rows.blocks(first, last):
+            rows = np.flatnonzero(self._numbers.mask[block.first_row - skipped : block.stop - skipped])
+            picked = _block_of(block, rows, number)
+            number += len(rows)
+            yield picked
+
+    def cut(self, start: int, stop: int) -> Self:
+        skipped, numbered = self._offset
+        first, last = (self._numbers.place(number - numbered) for number in (start, stop))
+        part = self.with_each(lambda rows: rows.cut(first + skipped, last + skipped))
+        part.group, part._X = None, None
+        part._numbers, part._offset = _Numbers(self._numbers.mask[first:last]), (first + skipped, start)
+        return part
+
+    def with_columns(self, y: Any, weight: Any) -> Self:
+        part = copy(self)
+        y, weight = self._spread(y), self._spread(weight)
+        part._rows = opening.opened(self._X, y, weight, labelled=self._labelled)
+        part.opened_by_user, part.label_names = False, part._rows.label_names
+        return part
+
+    def with_targets(self) -> Self:
+        part = copy(self)
+        part._labelled = TARGETS
+        return part
+
+    def with_split(self, name: str, values: Any) -> Self:
+        values = {key: self._spread(one) for key, one in values.items()} if isinstance(values, dict) else values
+        return super().with_split(name, self._spread(values))
+
+    def with_offset(self, values: Any) -> Self:
+        return super().with_offset(self._spread(values))
+
+    def whole_column(self, column: Any, name: str) -> np.ndarray:
+        if not isinstance(column, str):
+            return super().whole_column(column, name)
+        return super().whole_column(column, name)[self._numbers.mask]
+
+    def row_columns(self, step: int) -> Iterator[dict[str, Any]]:
+        first = 0
+        for columns in self._rows.row_columns(step):
+            n_rows = next(one.shape[0] for one in columns.values() if one is not None)
+            rows = np.flatnonzero(self._numbers.mask[first : first + n_rows])
+            first += n_rows
+            yield {name: None if one is None else one[rows] for name, one in columns.items()}
+
+    def _spread(self, values: Any) -> Any:
+        """Values of the picked rows as those of all rows; names and dicts as they are."""
+        if values is None or isinstance(values, str | dict) or not hasattr(values, "__len__"):
+            return values
+        values = values.tocsr() if sp.issparse(values) else np.asarray(values)
+        row_checks.check_lengths(self._numbers.n_rows, values.shape[0], "y")
+        number = np.maximum(np.cumsum(self._numbers.mask) - 1, 0)
+        return values[number]
+
+
+def _block_of(block: Block, rows: np.ndarray, first_row: int) -> Block:
+    """Some rows of a block, numbered from `first_row` on."""
+    if hasattr(block.X, "picked"):
+        X = block.X.picked(rows)
+    else:
+        chunk = checked(block, missing=True)[0].picked(rows)
+        X = chunk.to_matrix()
+        if isinstance(chunk, CSRChunk):
+            X = None if chunk.ones else chunk.data, chunk.indices, chunk.indptr - chunk.indptr[0], chunk.n_features
+    columns = {name: getattr(block, name) for name in ("y", "weight", "split")}
+    columns = {name: None if one is None else one[rows] for name, one in columns.items()}
+    nbytes = block.nbytes * len(rows) // max(block.n_rows, 1)
+    return replace(block, X=X, **columns, first_row=first_row, nbytes=nbytes, forms=None, ready=None)
