@@ -1,5 +1,6 @@
 """The commands that learn: fit and search."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from streamnb.cli.given import (
     rows_of,
 )
 from streamnb.cli.saying import say
-from streamnb.cli.sharing_commands import folds_of, leave, of_sites
+from streamnb.cli.sharing_commands import folds_of, leave, of_sites, write_model
 from streamnb.estimators.additive import AdditiveClassifier
 from streamnb.estimators.crammer_singer import CrammerSingerSVMCV
 from streamnb.estimators.least_squares import LeastSquaresClassifier, LeastSquaresClassifierCV
@@ -37,6 +38,8 @@ from streamnb.estimators.trained_models import (
 )
 from streamnb.passes.dask_workers import connected
 from streamnb.problem.penalties import L1, L2, Penalty, TopK
+from streamnb.regression.chosen import ElasticNetCV
+from streamnb.regression.generalized import GammaRegressorCV, PoissonRegressorCV
 from streamnb.searching.searching import search as find
 
 SMOOTHING_OF_KMERS = 0.001  # as QIIME 2 has it
@@ -48,11 +51,20 @@ READS = {
     "least-squares": LeastSquaresClassifierCV,
 }
 AT_L2 = {"softmax": SoftmaxRegression, "margin": MarginClassifier, "least-squares": LeastSquaresClassifier}
+OF_NUMBERS: dict[str, Any] = {
+    "elastic-net": partial(ElasticNetCV, [0.0, 0.5, 1.0], standardize=True),
+    "poisson": PoissonRegressorCV,
+    "gamma": GammaRegressorCV,
+}
 OF_FOLDS = "cv", "scoring", "seed"
 OF_ROWS = "transform", "normalize", "idf"
 OF_BAYES = "family", "penalty", "scheme", "smoothing"
 OF_SITES = "data", "out", "force", "stats", "model", "l2", "rule", *OF_FOLDS, *OF_ROWS, *OF_BAYES
-NOT_TAKEN = {"additive": (*OF_ROWS, *OF_BAYES, "rule", "l2"), **dict.fromkeys(READS, OF_BAYES)}
+NOT_TAKEN = {
+    "additive": (*OF_ROWS, *OF_BAYES, "rule", "l2"),
+    **dict.fromkeys(READS, OF_BAYES),
+    **dict.fromkeys(OF_NUMBERS, (*OF_ROWS, *OF_BAYES, "scoring", "l2")),
+}
 
 
 def penalty_of(given: str) -> Penalty | None:
@@ -87,11 +99,12 @@ def _one(numbers: list[Any] | None) -> Any:
 @RUN
 @click.option(
     "--model",
-    type=click.Choice(["bayes", "additive", *READS]),
+    type=click.Choice(["bayes", "additive", *READS, *OF_NUMBERS]),
     default="bayes",
     show_default=True,
-    help="Naive Bayes in one or two reads, or a model of a few more.",
+    help=f"Naive Bayes in one or two reads, or a model of a few more; for numbers {', '.join(OF_NUMBERS)}.",
 )
+@click.option("--offset", help="Column of logarithms of exposures, for models of counts and amounts.")
 @click.option("--l2", type=float, help="Penalty of a model of a few more reads, which is chosen on folds by default.")
 @click.option("--cv", "--folds", type=click.IntRange(2), default=5, show_default=True, help="Folds to choose by.")
 @click.option(
@@ -109,6 +122,8 @@ def fit(data: str, out: str, stats: bool, force: bool, client: str | None, **set
     """Fit a model and save it.
 
     Example: streamnb fit store.zarr --y y --family multinomial --penalty l1:score --cv 5 -o m.snb
+
+    Example: streamnb fit claims.parquet --y claims --offset log_years --model poisson -o m.snb
 
     Example: streamnb fit refs.fasta.gz --labels tax.tsv --k 7 -o m.snb
 
@@ -129,10 +144,13 @@ def fit(data: str, out: str, stats: bool, force: bool, client: str | None, **set
         settings |= {name: value for name, value in folds_of(shared).items() if name not in given_names()}
         leave(shared.fit(*(_model({**settings, "family": family}) for family in families)), path, stats)
         return
+    if settings["offset"] is not None and settings["model"] not in ("poisson", "gamma"):
+        raise click.UsageError("--offset is for --model poisson and gamma")
     model = _model(settings)
     run = {name: settings[name] for name in ("n_threads", "memory_limit", "checkpoint", "layer", "keep")}
     with connected(client):
         X, per_row = rows_of(data, settings, NAMED)
+        per_row |= {} if settings["offset"] is None else {"offset": settings["offset"]}
         model.fit(X, **per_row, progress=True, **run)
     leave(model, path, stats)
 
@@ -145,6 +163,8 @@ def _model(settings: dict[str, Any]) -> Any:
     of_folds = {"folds": settings["cv"], "seed": settings["seed"]}
     if named == "additive":
         return AdditiveClassifier(**of_folds, scoring=settings["scoring"] or "neg_log_loss")
+    if named in OF_NUMBERS:
+        return OF_NUMBERS[named](**of_folds, rule=settings["rule"])
     if settings["l2"] is not None and named in AT_L2:
         refuse((*OF_FOLDS, "rule"), "is for choosing, and --l2 leaves nothing to choose")
         return AT_L2[named](settings["l2"], **rows)
@@ -177,7 +197,12 @@ def _model(settings: dict[str, Any]) -> Any:
 @click.option("--cv", "--folds", type=click.IntRange(2), default=5, show_default=True, help="Folds to compare on.")
 @click.option("--budget", default="auto", show_default=True, help="auto, or a limit: 600s, 10m, or '20 reads'.")
 @click.option(
-    "--scoring", type=SCORINGS, default="accuracy,roc_auc", show_default=True, help="Scorings; the first chooses."
+    "--task",
+    type=click.Choice(["classification", "regression"]),
+    help="Whether labels are classes or numbers to predict; by default what they look like.",
+)
+@click.option(
+    "--scoring", type=SCORINGS, help="Scorings, split at commas; the first chooses. By default those of snb.search."
 )
 @SEED
 @KEEP_STATS
@@ -186,13 +211,15 @@ def search(data: str, out: str, stats: bool, force: bool, client: str | None, **
     """Compare many models on the same folds, print the table, and save the best.
 
     Example: streamnb search store.zarr --y y --budget 600s -o m.snb
+
+    Example: streamnb search homes.parquet --y price -o m.snb
     """
     path = new_place(out, force)
     named = {name: list(settings[name]) or None for name in ("families", "transforms")} | {"folds": settings["cv"]}
-    run = {name: settings[name] for name in ("budget", "seed", "n_threads", "memory_limit")}
+    run = {name: settings[name] for name in ("budget", "task", "seed", "n_threads", "memory_limit")}
     with connected(client):
         X, per_row = rows_of(data, settings, NAMED)
         result = find(X, **per_row, **named, **run, scoring=settings["scoring"], show=False, progress=True)
-    result.best_.save(path, stats=stats)
+    write_model(result.best_, path, stats)
     click.echo(result)
     say(f"{out}: {result.best_}")

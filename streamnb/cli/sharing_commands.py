@@ -170,10 +170,16 @@ def leave(found: Any, path: Any, stats: bool) -> None:
         say(f"{path}: {found}")
         say(f"Next, at each site: streamnb read DATA --weights {path} -o ANSWER; then: streamnb step {path} ANSWERS")
         return
-    found.save(path, stats=stats)
+    write_model(found, path, stats)
     say(f"{path}: {found}")
     if hasattr(found, "best_score_"):
         say(f"{found.scoring} on held-out rows: {found.best_score_:.4f} at {found.best_params_}")
+
+
+def write_model(model: Any, path: Any, stats: bool) -> None:
+    """Save a model; regressions keep their sums whether or not `stats` of classes are kept."""
+    options = {"stats": stats} if hasattr(model, "classes_") else {}
+    model.save(path, **options)
 
 
 def _run(settings: dict[str, Any]) -> dict[str, Any]:

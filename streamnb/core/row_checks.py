@@ -19,9 +19,13 @@ LARGEST = 1e100  # a larger value or weight could take a weighted sum of squares
 MANY_LABELS = 10_000
 MANY_NUMBERS, FEW_ROWS = 100, 10  # so many whole numbers, with so few rows each on average, look like targets
 NO_LABELS = "requires y to be passed, but the target y is None"  # begins the message for rows without labels
-FOR_NUMBERS = "to predict numbers, take snb.ElasticNetCV or snb.Ridge"
+FOR_NUMBERS = "to predict numbers, take snb.search(X, y, task='regression'), snb.ElasticNetCV or snb.Ridge"
 KINDS = {"b": "bools", "i": "numbers", "u": "numbers", "f": "numbers", "U": "strings"}
 FEW_VALUES, MANY_ROWS = 5, 50  # so few distinct whole numbers in so many rows look like classes
+
+
+class ContinuousLabels(ValueError):
+    """Labels are numbers with fractions, or missing."""
 
 
 def check_weights(weights: Any, first_row: int = 0, name: str = "sample_weight") -> np.ndarray:
@@ -290,7 +294,7 @@ def _check_no_nulls(labels: np.ndarray, name: str, first_row: int) -> None:
 def _check_float_labels(labels: np.ndarray, name: str, first_row: int) -> None:
     bad = np.flatnonzero(~np.isfinite(labels) | (labels != np.floor(labels)))
     if bad.size:
-        raise ValueError(
+        raise ContinuousLabels(
             f"Unknown label type: continuous. {name} holds {labels[bad[0]]} at row {first_row + bad[0]}; labels should "
             f"be ints, strings or bools: a classifier cannot be trained on a continuous target; {FOR_NUMBERS}"
         )
@@ -318,11 +322,17 @@ def check_repeated(y: Any) -> None:
             f"y has {n_labels:,} distinct labels in {len(y):,} rows, and folds need several rows of each; give classes "
             f"in place of identifiers; {FOR_NUMBERS}"
         )
-    if label_kind(labels) == "numbers" and n_labels >= MANY_NUMBERS and n_labels * FEW_ROWS > len(y):
+    if many_numbers(labels):
         messages.warn(
             f"y has {n_labels:,} distinct whole numbers in {len(y):,} rows, each of which is a class here; "
             f"{FOR_NUMBERS}"
         )
+
+
+def many_numbers(labels: np.ndarray) -> bool:
+    """Whether labels are so many whole numbers that they look like measured ones."""
+    n_labels = len(np.unique(labels)) if label_kind(labels) == "numbers" else 0
+    return n_labels >= MANY_NUMBERS and n_labels * FEW_ROWS > len(labels)
 
 
 def lists_of_labels(name: str) -> ValueError:

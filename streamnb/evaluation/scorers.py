@@ -36,7 +36,7 @@ class Scorer:
 
     name: str
     needs: frozenset[str]
-    value: Callable[[Evaluation], float]
+    value: Callable[[Any], float]
     per_class: Callable[[Evaluation], np.ndarray] | None = None
     error: Callable[[Evaluation], float] | None = None
     of_grid: Callable[[Any], tuple[np.ndarray, np.ndarray, np.ndarray | None]] | None = None

@@ -34,12 +34,15 @@ class ResidualScan(TargetScan):
         Of the predictions. Losses other than squares are summed, too, and what those of a constant prediction need.
     offset : bool
         Whether y has a column of offsets, the last one.
+    judge : TweedieLoss, optional
+        The family whose losses are summed in place of those of the model; rows whose losses are infinite are counted.
     """
 
     weights: np.ndarray
     intercepts: np.ndarray
     loss: TweedieLoss = SQUARES
     offset: bool = False
+    judge: TweedieLoss | None = None
     exact: bool = True
     title = "evaluate"
 
@@ -54,16 +57,21 @@ class ResidualScan(TargetScan):
         if y.shape[1] - self.offset != len(self.intercepts):
             raise ValueError(f"y has {y.shape[1]} columns, and the model predicts {len(self.intercepts)} targets")
         scores = linear_scores(chunk, self.weights, self.intercepts)
-        if self.loss == SQUARES and not self.offset:
-            residuals = y - scores
+        judge = self.loss if self.judge is None else self.judge
+        if judge == SQUARES and not self.offset:
+            residuals = y - self.loss.mean(scores)
             super().add(partial, replace(block, X=np.hstack([residuals, np.abs(residuals)])))
             return
-        rows = Exposed.of(self.loss, self.offset, block)
-        losses = rows.factor * self.loss.values(scores[:, 0], rows.y)
+        rows = Exposed.of(judge, self.offset, block)
+        if self.judge is None:
+            losses = rows.factor * judge.values(scores[:, 0], rows.y)
+        else:
+            losses = rows.factor * replace(judge, link="identity").values(self.loss.mean(scores[:, 0]), rows.y)
         if self.offset:
             y, scores = y[:, :1], scores + y[:, 1:]
-        residuals = y - self.loss.mean(scores)
-        beside = losses, rows.factor * rows.y, rows.factor * self.loss.saturated(rows.y), rows.factor
+        residuals, infinite = y - self.loss.mean(scores), np.isinf(losses)
+        constant = rows.factor * judge.saturated(rows.y)
+        beside = np.where(infinite, 0.0, losses), rows.factor * rows.y, constant, rows.factor, infinite
         columns = np.column_stack([residuals, np.abs(residuals), *beside])
         super().add(partial, replace(block, X=columns, y=y))
 
@@ -218,9 +226,10 @@ class RegressionEvaluation:
         r2 = 1.0 - np.divide(squared, about, out=np.where(squared > 0.0, 1.0, 0.0), where=about > 0.0)
         d2, deviance = r2, squared / weight
         if len(means) > 3 * n:  # with those of another loss
-            of_loss, target, constant, exposed = (weight * means[2:6]).tolist()
+            of_loss, target, constant, exposed, n_infinite = (weight * means[2:7]).tolist()
             totals = LossTotals(weight, exposed, target, constant, 0.0)
             of_mean = totals.loss_at(loss, loss.linked(np.array([totals.mean])))
+            of_loss = np.inf if n_infinite else of_loss
             d2 = np.array([1.0 - of_loss / of_mean if of_mean > 0.0 else float(of_loss <= 0.0)])
             deviance = np.array([2.0 * of_loss / weight])
         errors = r2, np.sqrt(squared / weight), means[n : 2 * n], means[:n], d2, deviance

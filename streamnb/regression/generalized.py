@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -24,7 +24,7 @@ from streamnb.passes.run import run, run_reads
 from streamnb.problem.losses import LINKS, TweedieLoss
 from streamnb.regression import paths
 from streamnb.regression.chosen import check_choice, descending
-from streamnb.regression.conformal import HeldOutResiduals, Residuals
+from streamnb.regression.conformal import HeldOutResiduals
 from streamnb.regression.errors import RegressionEvaluation
 from streamnb.regression.exposed import ExposedSums
 from streamnb.regression.newton import Model, Newton
@@ -144,6 +144,12 @@ class GeneralizedRegressor(LinearRegressor):
     def _fit(
         self, given: Any, options: RunOptions, layer: str | None = None, groups: Any = None, offset: Any = None
     ) -> Reading[None]:
+        training = yield from self._begun(given, options, layer, groups, offset)
+        yield from self._judge(training)
+        yield from self._finished(training)
+
+    def _begun(self, given: Any, options: RunOptions, layer: Any, groups: Any, offset: Any) -> Reading[Training]:
+        """Open the rows and scan them."""
         self._check_params()
         folds = self._folds()
         if folds is None and groups is not None:
@@ -162,22 +168,28 @@ class GeneralizedRegressor(LinearRegressor):
         sums, report = yield ReadRequest(StatisticTask(asked), rows, options.of_pass("scan"))
         self._used, self._sums = self.get_params(deep=False), ColumnProfile.of(sums.features)
         newton = Newton(sums, self.fit_intercept, self.standardize, float(self.tol), options.memory_limit)
-        model, residuals, of_reads = yield from self._trained(newton, rows, options)
-        self.report_ = report + of_reads
+        return Training(newton, rows, options, self.max_passes, report)
+
+    def _judge(self, training: Training) -> Reading[None]:
+        """Choose the penalty, where it is not given."""
+        yield from ()
+
+    def _finished(self, training: Training) -> Reading[None]:
+        """Train the model of all rows."""
+        newton, near = training.newton, training.near
+        model = newton.model(float(near[0].alpha if near else self.alpha), None, near)
+        sums, others = newton.sums, list[Fit[Any]]()
+        if near:
+            residuals = HeldOutResiduals.asked(self._loss, sums.offset, sums.folding, training.held_out)
+            others.append(_total(residuals))
+        found = yield from training.read([model], "fit-read" if near else "read", *others)
+        self.report_ = training.report
         self.n_features_in_ = len(model.weights) - 1
         self._set_weights(model.weights[:-1, None], model.weights[-1:])
-        if residuals is not None:
-            self.residuals_ = residuals
+        if found:
+            self.residuals_ = found[0].found()
         self.alpha_, self.n_passes_, self.converged_ = model.alpha, newton.n_reads, model.converged
         self._warn(newton, model)
-
-    def _trained(
-        self, newton: Newton, rows: Source, options: RunOptions
-    ) -> Reading[tuple[Model, Residuals | None, Report]]:
-        """The model of all rows, and residuals of held-out rows if there are any."""
-        model = newton.model(float(self.alpha))
-        report = yield from _read(newton, [model], rows, options, self.max_passes)
-        return model, None, report
 
     def _warn(self, newton: Newton, model: Model) -> None:
         if len(newton.dependent) and model.alpha == 0.0:
@@ -259,18 +271,44 @@ class GeneralizedRegressor(LinearRegressor):
         return tags
 
 
+@dataclass(eq=False)
+class Training:
+    """A fit after its scan.
+
+    Attributes
+    ----------
+    newton : Newton
+    rows : Source
+    options : RunOptions, whose checkpoint is a folder
+    max_passes : int
+    report : Report of the reads so far
+    near : list of Model, without each fold, at the penalty that was chosen by them
+    """
+
+    newton: Newton
+    rows: Source
+    options: RunOptions
+    max_passes: int
+    report: Report
+    near: list[Model] = field(default_factory=list)
+
+    @property
+    def held_out(self) -> np.ndarray:
+        """The weights without each fold, (n_features + 1, n_folds), intercepts last."""
+        return np.column_stack([each.weights for each in self.near])
+
+    def read(self, models: Sequence[Model], name: str, *others: Fit[Any]) -> Reading[list[Any]]:
+        """Train models by reads that they share with other fits, whose results are returned."""
+        fits = [self.newton.train(models, self.max_passes), *others]
+        (_, *found), report = yield from reads_of(together(fits), self.rows, self.options, name=name)
+        self.report += report
+        return found
+
+
 def _total(statistic: Statistic) -> Fit[Any]:
     """The total of a statistic, as a fit that shares a read."""
     (total,) = yield [Pass(statistic)]
     return total
-
-
-def _read(
-    newton: Newton, models: Sequence[Model], rows: Source, options: RunOptions, max_passes: int, name: str = "read"
-) -> Reading[Report]:
-    """Train models by reads that they share, each with a file of this name in a checkpoint."""
-    _, report = yield from reads_of(newton.train(models, max_passes), rows, options, name=name)
-    return report
 
 
 class GeneralizedRegressorCV(GeneralizedRegressor):
@@ -304,20 +342,18 @@ class GeneralizedRegressorCV(GeneralizedRegressor):
     def _folds(self) -> Any:
         return self.folds
 
-    def _trained(
-        self, newton: Newton, rows: Source, options: RunOptions
-    ) -> Reading[tuple[Model, Residuals | None, Report]]:
-        """Judge all penalties; then train the model of all rows at the best, from between those without a fold."""
+    def _judge(self, training: Training) -> Reading[None]:
+        """Judge all penalties by models without each fold."""
+        newton = training.newton
         alphas = descending(self.alphas) if self.alphas is not None else _grid(newton.unit, self.n_alphas)
         tol, newton.tol = newton.tol, max(newton.tol, ENOUGH)
         folds = range(newton.sums.folding.n_folds) if newton.sums.folding is not None else range(0)
-        models, deviances, report = list[Model](), np.zeros((0, len(folds))), Report()
+        models, deviances = list[Model](), np.zeros((0, len(folds)))
         left, more = MOST_MORE if self.alphas is None else 0, alphas
         while len(more):
             near = [models[-len(folds) + fold :][:1] for fold in folds]  # of the smallest penalty so far
             new = [newton.model(float(alpha), fold, near[fold]) for alpha in more for fold in folds]
-            name = f"folds-{len(deviances)}-read"
-            report += yield from _read(newton, new, rows, options, self.max_passes, name)
+            yield from training.read(new, f"folds-{len(deviances)}-read")
             models += new
             judged = [2.0 * model.held_out / newton.weight_of(model.fold) for model in new]
             deviances = np.vstack([deviances, np.reshape(judged, (len(more), -1))])
@@ -327,19 +363,11 @@ class GeneralizedRegressorCV(GeneralizedRegressor):
             left, alphas = left - 1, np.append(alphas, more)
         self.alphas_, self.deviance_path_, newton.tol = alphas, deviances, tol
         best = self._choose()
-        judged_best = [each for each in models if each.alpha == alphas[best]]
-        model = newton.model(float(alphas[best]), None, judged_best)
-        sums = newton.sums
-        held_out = np.column_stack([each.weights for each in judged_best])
-        residuals = HeldOutResiduals.asked(self._loss, sums.offset, sums.folding, held_out)
-        fits: list[Fit[Any]] = [newton.train([model], self.max_passes), _total(residuals)]
-        (_, of_folds), of_fit = yield from reads_of(together(fits), rows, options, name="fit-read")
-        report += of_fit
+        training.near = [each for each in models if each.alpha == alphas[best]]
         if self.alphas is not None:
             points, limits = [{"alpha": alpha} for alpha in alphas], {"alpha": (0.0, np.inf)}
             end = int(deviances.mean(axis=1).argmin())
             warn_of_ends(points, -deviances, end, {"alpha": "alphas"}, limits, cautious=False)
-        return model, of_folds.found(), report
 
     def _choose(self) -> int:
         """Choose a penalty by the deviances, and describe all of them."""
@@ -361,6 +389,20 @@ class GeneralizedRegressorCV(GeneralizedRegressor):
         shape = len(self.alphas_), None
         self.deviance_path_ = persistence.array("deviance_path_", fitted["deviance_path_"], ["f8"], shape)
         self._choose()
+
+
+def begun(
+    model: GeneralizedRegressorCV, rows: Source, groups: Any, options: RunOptions
+) -> Reading[tuple[Training, np.ndarray]]:
+    """A fit that has chosen its penalty, and weights without each fold, (n_features + 1, n_folds), intercepts last."""
+    training = yield from model._begun((rows, None, None), options, None, groups, None)
+    yield from model._judge(training)
+    return training, training.held_out
+
+
+def finished(model: GeneralizedRegressorCV, training: Training) -> Reading[None]:
+    """Fit the model of all rows at the penalty that was chosen."""
+    yield from model._finished(training)
 
 
 def _grid(unit: float, n_alphas: int) -> np.ndarray:

@@ -98,12 +98,12 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         """The weights of the kept columns, (n_kept, n_targets); may set further attributes."""
         raise NotImplementedError
 
-    def _folds(self) -> Any:
-        """Folds whose sums the fit keeps; None if it needs none."""
-
     def _as_chosen(self, system: System) -> np.ndarray:
         """The weights that `_solve` chose, but of another system, (n_kept, n_targets)."""
         raise NotImplementedError
+
+    def _folds(self) -> Any:
+        """Folds whose sums the fit keeps; None if it needs none."""
 
     def _is_wide(self, rows: Source) -> bool:
         """Whether rows are fitted by several reads, as their products of columns are too many."""
@@ -201,7 +201,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
             self._finish()
             if vars(self).get("intervals"):
                 self._check_one_target()
-                weights = np.column_stack([self._without(fold) for fold in range(len(self.stats_.folds))])
+                weights = weights_without_folds(self)
                 task = StatisticTask(HeldOutResiduals.asked(self._loss, False, folding, weights))
                 held_out, report = yield ReadRequest(task, rows, replace(options, checkpoint=None))
                 self.residuals_ = held_out.found()
@@ -692,6 +692,16 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.target_tags.multi_output = True
         return tags
+
+
+def weights_without_folds(model: LinearRegressor) -> np.ndarray:
+    """Weights of the models without each fold, at what the fit chose, (n_features + 1, n_folds), intercepts last."""
+    return np.column_stack([model._without(fold) for fold in range(len(model.stats_.folds))])
+
+
+def loss_of(model: LinearRegressor) -> TweedieLoss:
+    """The loss of a regression."""
+    return model._loss
 
 
 def _predicted(weights: np.ndarray, intercepts: np.ndarray, loss: TweedieLoss, chunk: Any, survey: Any) -> np.ndarray:

@@ -294,6 +294,11 @@ class DaskSource(Source):
         more = values if isinstance(values, dict) else {name: values}
         return type(self)(self.X, {**self.columns, **more}, self.check_y)
 
+    def with_targets(self) -> Self:
+        part = copy(self)
+        part.check_y = row_checks.check_targets
+        return part
+
     def with_offset(self, values: Any) -> Self:
         part = copy(self)
         part.columns = {**self.columns, "offset": self.named(values, "offset")}

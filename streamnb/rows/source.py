@@ -377,6 +377,9 @@ class WrappedSource(Source):
         part.label_names = part._rows.label_names
         return part
 
+    def with_targets(self) -> Self:
+        return self.with_each(methodcaller("with_targets"))
+
     def with_split(self, name: str, values: Any) -> Self:
         return self.with_each(methodcaller("with_split", name, values))
 

@@ -203,9 +203,13 @@ class Tables(RawRows):
 
     def values(self, column: str, name: str) -> np.ndarray:
         """All values of a column, None or NaN where they are missing."""
+        return np.concatenate([*self.pieces_of(column, name)])
+
+    def pieces_of(self, column: str, name: str) -> Iterator[np.ndarray]:
+        """The values of a column, read piece by piece."""
         check_has(self.schema, [column], name)
-        jobs = self.selected(Fields((column,))).jobs(0, self.n_rows)
-        return np.concatenate([_values_of(read().columns.column(0)) for _, read in jobs])
+        for _, read in self.selected(Fields((column,))).jobs(0, self.n_rows):
+            yield _values_of(read().columns.column(0))
 
     def jobs(self, start: int, stop: int) -> Iterator[Job]:
         for first in range(start, stop, PIECE_ROWS):

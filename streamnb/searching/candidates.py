@@ -28,12 +28,16 @@ from streamnb.evaluation.judging import JudgingTask
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run, run_reads
+from streamnb.regression.chosen import ElasticNetCV
+from streamnb.regression.generalized import GeneralizedRegressorCV
+from streamnb.regression.regressor import LinearRegressor
 from streamnb.rows.preparing import RowOptions
-from streamnb.rows.source import FoldRows
+from streamnb.rows.source import FoldRows, Source
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.searching.axes import check_once
 from streamnb.searching.encodings import Encoded, in_memory, rows_at
 from streamnb.searching.judging import Judging, ToJudge
+from streamnb.searching.numbers import generalized, least_squares, scores_inside, scores_of_predictions
 from streamnb.searching.rounds import CandidateGroup, JudgingSteps, beaten
 from streamnb.searching.search_result import Judged
 from streamnb.selection.fold_models import FoldModel, judged_models, walked_models, walks_along
@@ -52,7 +56,8 @@ def named_models(models: Any) -> dict[str, Any]:
         if not isinstance(model, KINDS):
             raise TypeError(
                 f"models has {model!r}; each should be an estimator that is judged on folds, such as "
-                "snb.SoftmaxRegressionCV(); others={'name': model} takes any estimator with fit and predict"
+                "snb.SoftmaxRegressionCV() or snb.ElasticNetCV(); others={'name': model} takes any estimator with fit "
+                "and predict"
             )
         try:
             check_parameters(model)
@@ -100,6 +105,29 @@ def group_of(name: str, model: Any, rows: Encoded, judging: Judging, options: Ru
         steps = partial(bayes_on_grid, **about, options=options)
         return CandidateGroup([name], steps, lambda most_reads: (2, 0), f"{name}: 2 reads")
     return CandidateGroup([name], partial(model_of_reads, **about, options=options), partial(_reads_of_model, **about))
+
+
+def regressions(models: Mapping[str, Any], rows: Source, judging: Judging, options: RunOptions) -> list[CandidateGroup]:
+    """The candidates for regressions; those of least squares that choose on folds share their reads."""
+    models = {name: judging.applied_to(model) for name, model in models.items()}
+    squares = {name: model for name, model in models.items() if isinstance(model, ElasticNetCV)}
+    groups = []
+    if squares:
+        steps = partial(least_squares, models=squares, rows=rows, judging=judging, options=options)
+        groups.append(CandidateGroup([*squares], steps, lambda most_reads: (2, 0), f"{', '.join(squares)}: 2 reads"))
+    for name in [name for name in models if name not in squares]:
+        model = models[name]
+        how = generalized if isinstance(model, GeneralizedRegressorCV) else regression_anew
+        steps = partial(how, model=model, rows=rows, judging=judging, options=options)
+        groups.append(CandidateGroup([name], steps, partial(_reads_of_regression, model=model, judging=judging)))
+    return groups
+
+
+def _reads_of_regression(most_reads: int | None, model: Any, judging: Judging) -> tuple[int, int]:
+    most = getattr(model, "max_passes", 0)
+    most = most if most_reads is None else min(most_reads, most)
+    n_times = 1 if isinstance(model, GeneralizedRegressorCV) else judging.n_folds
+    return n_times * (most + 2), most + 1
 
 
 # ---- models of several reads -----------------------------------------------------------------------------------------
@@ -246,6 +274,27 @@ def stack(
     return rows.finished(best)
 
 
+def regression_anew(
+    group: CandidateGroup, model: LinearRegressor, rows: Source, judging: Judging, options: RunOptions
+) -> JudgingSteps:
+    """A regression that does not choose on folds, fitted anew without each."""
+    scan, folded = judging.with_folds(ClassScan((), RowOptions()), rows)
+    n_rows = 1
+
+    def scores_on(fold: int) -> list[float]:
+        nonlocal n_rows
+        without = clone(model).fit(FoldRows(folded, scan.folding, fold, inside=False), **options.fit_options)
+        scores, report = scores_inside(without, folded, scan.folding, fold, judging.scorer, options)
+        group.report += without.report_ + report
+        n_rows = report.rows
+        return scores
+
+    yield from _fold_by_fold(group, judging, scores_on, lambda: group.report.rows // n_rows)
+    best = clone(model).fit(rows, **options.fit_options)
+    group.report += best.report_
+    return best
+
+
 def _reads_of_stack(most_reads: int | None, model: StackedNB, rows: Encoded, judging: Judging) -> tuple[int, int]:
     fitting = reads_of_fit(model)
     return rows.n_reads + judging.n_folds * (fitting + 1), fitting
@@ -254,10 +303,10 @@ def _reads_of_stack(most_reads: int | None, model: StackedNB, rows: Encoded, jud
 def any_estimator(group: CandidateGroup, estimator: Any, given: tuple[Any, Any, Any], judging: Judging) -> JudgingSteps:
     """An estimator of any kind, which is given X, y and weights in memory."""
     X, y, weight = given
-    classes = None if y.ndim == 2 else np.unique(y)
+    classes = None if judging.numbers or y.ndim == 2 else np.unique(y)
 
     def scores_on(fold: int) -> list[float]:
-        numbers = judging.numbers(y.shape[0])
+        numbers = judging.fold_of_each(y.shape[0])
         training, held = np.flatnonzero(numbers != fold), np.flatnonzero(numbers == fold)
         if classes is not None and len(np.unique(y[training])) < len(classes):
             raise ValueError(
@@ -265,6 +314,8 @@ def any_estimator(group: CandidateGroup, estimator: Any, given: tuple[Any, Any, 
             )
         of_training, of_held = (None if weight is None else weight[some] for some in (training, held))
         model = fitted_other(estimator, (rows_at(X, training), y[training], of_training))
+        if judging.numbers:
+            return scores_of_predictions(model.predict(rows_at(X, held)), y[held], of_held, judging.scorer)
         outputs = _outputs(model, rows_at(X, held), judging.scorer.needs)
         judged = evaluate(y[held], classes=classes, sample_weight=of_held, **outputs)
         return [one.of(judged) for one in judging.scorer.each]
@@ -305,7 +356,7 @@ def _at_point(
     return Judged.on(done, judging.n_folds, on_folds, **about, **cost)
 
 
-KINDS = StackedNB, AdditiveClassifier, LinearNBCV, TrainedClassifierCV
+KINDS = StackedNB, AdditiveClassifier, LinearNBCV, TrainedClassifierCV, LinearRegressor
 
 
 def fitted_other(estimator: Any, given: tuple[Any, Any, Any]) -> Any:

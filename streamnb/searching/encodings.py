@@ -180,7 +180,7 @@ class Transformed(Encoded):
         self._fitted: Any = None
 
     def learn(self, judging: Judging, options: RunOptions) -> Report:
-        self._numbers = judging.numbers(len(self.given[1]))
+        self._numbers = judging.fold_of_each(len(self.given[1]))
         return Report()
 
     @cached_property

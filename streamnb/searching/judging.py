@@ -47,6 +47,7 @@ class Judging:
     n_held : int, about how many rows the first fold has, 0 if unknown
     wide : bool, whether rows have so many features that models take longer than reads
     walks : bool, whether penalties are judged as far as scores rise, where rows are few
+    numbers : bool, whether y has numbers to predict in place of classes
     """
 
     folds: Any
@@ -59,6 +60,7 @@ class Judging:
     n_held: int = 0
     wide: bool = False
     walks: bool = False
+    numbers: bool = False
 
     def __post_init__(self) -> None:
         arguments.one_of("calibration", self.calibration, ["auto", None])
@@ -97,7 +99,7 @@ class Judging:
         """A task that knows the folds, and rows with the fold of each."""
         return with_folds(task, rows, self.folds, self.groups, 1, self.seed)
 
-    def numbers(self, n_rows: int) -> np.ndarray:
+    def fold_of_each(self, n_rows: int) -> np.ndarray:
         """The fold of each row in memory."""
         if np.ndim(self.folds):
             row_checks.check_lengths(n_rows, len(self.folds), "folds")

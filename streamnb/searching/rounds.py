@@ -112,9 +112,14 @@ def planned(groups: Sequence[CandidateGroup], judging: Judging, budget: Budget, 
 
 
 def searched(
-    groups: Sequence[CandidateGroup], judging: Judging, budget: Budget, most_reads: int | None, left_out: dict[str, str]
+    groups: Sequence[CandidateGroup],
+    judging: Judging,
+    budget: Budget,
+    most_reads: int | None,
+    left_out: dict[str, str],
+    taken: str = "",
 ) -> Search:
-    """Judge candidates in rounds, and fit the best of them to all rows.
+    """Judge candidates in rounds, and fit the best of them to all rows; `taken` says how y was taken.
 
     After each round all go on if time allows, otherwise the best third. Without a limit, those go on after a first look
     that may gain by it.
@@ -135,7 +140,7 @@ def searched(
     best = best_of(candidates, scorings)
     model = next(group for group in groups if best.name in group.names).fitted(best)
     report = sum((group.report for group in groups), Report())
-    return Search(candidates, left_out, scorings, model, replace(report, seconds=budget.spent))
+    return Search(candidates, left_out, scorings, model, replace(report, seconds=budget.spent), taken=taken)
 
 
 def _judged(

@@ -158,6 +158,8 @@ class Search(persistence.Saved):
         Of all reads for naive Bayes and `models`, including the fit to all rows.
     positive : label or None
         Of two classes, the one that was named as positive.
+    taken : str
+        Whether whole numbers of y were taken as classes or as numbers, and how to get the other; else empty.
 
     Examples
     --------
@@ -175,6 +177,7 @@ class Search(persistence.Saved):
     best_: Any
     report_: Report = field(metadata={"saved_as": "report"})
     positive: bool | int | str | None = None
+    taken: str = ""
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"'Search' object has no attribute {name!r}{guesses.hint(name, guesses.OF_SEARCH)}")
@@ -212,7 +215,8 @@ class Search(persistence.Saved):
 
     def _notes(self) -> list[str]:
         interval = f"95 %: interval of the mean {self.scorings[0]} over folds, {APPROXIMATE}"
-        return [interval, *(f"Left out: {one}" for one in reasons(self.left_out))]
+        taken = [self.taken] if self.taken else []
+        return [*taken, interval, *(f"Left out: {one}" for one in reasons(self.left_out))]
 
     def _table(self) -> list[list[str]]:
         """Cells, header first, then candidates, best first."""

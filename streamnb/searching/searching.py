@@ -11,12 +11,14 @@ import numpy as np
 from streamnb.core import frames, messages
 from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.core.guesses import with_hints
+from streamnb.encoding.opening import opened
 from streamnb.estimators.additive import AdditiveClassifier
 from streamnb.evaluation.scorers import Scorer, of_positive
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.dask_blocks import n_rows_of
 from streamnb.problem.families import as_family
 from streamnb.rows.keeping import Keeping
+from streamnb.rows.labels import TARGETS
 from streamnb.rows.opening import with_labels, without_columns
 from streamnb.rows.source import Source
 from streamnb.rows.splits import as_folding
@@ -31,9 +33,18 @@ from streamnb.searching.axes import (
     settings_of,
 )
 from streamnb.searching.bayes import settings_together
-from streamnb.searching.candidates import OF_ROWS_AS_GIVEN, check_others, group_of, named_models, others_of
+from streamnb.searching.candidates import OF_ROWS_AS_GIVEN, check_others, group_of, named_models, others_of, regressions
 from streamnb.searching.encodings import Encoded, encoded_rows, of_categories, of_transform
 from streamnb.searching.judging import AUTO, Budget, Judging
+from streamnb.searching.numbers import (
+    NUMBERS,
+    check_candidates,
+    default_regressions,
+    default_scorings,
+    range_of,
+    scorer_of_numbers,
+    task_of,
+)
 from streamnb.searching.rounds import CandidateGroup, planned, searched, within_reads
 from streamnb.searching.search_result import Search
 from streamnb.selection.score_table import check_choice
@@ -58,6 +69,7 @@ def search(
     folds: Any = 5,
     scoring: Any = None,
     positive: Any = None,
+    task: str | None = None,
     calibration: str | None = "auto",
     seed: int = 0,
     sample_weight: PerRow = None,
@@ -76,6 +88,9 @@ def search(
     by all models that did not see it. Smoothings, penalties, schemes and families with the same sums cost no read.
     Models of several reads follow, each in reads that all its penalties and folds share, then `others`.
 
+    Where y has numbers to predict, the candidates are regressions: ridge, elastic net and lasso, which share a read,
+    and generalised models, Poisson for counts, Gamma for numbers above 0, and Tweedie for amounts with zeros.
+
     Parameters
     ----------
     X, y, sample_weight, groups, folds, seed
@@ -89,9 +104,10 @@ def search(
         such columns.
     models : list of estimators, optional
         Estimators that choose on folds, such as ``[snb.SoftmaxRegressionCV(), snb.MarginClassifierCV(idf=True)]``;
-        their `folds`, `seed` and `scoring` are those of the search. By default, where no `families` are named either,
-        `SoftmaxRegressionCV`, of dense rows standardised, of tables also on bins, of counts on tf-idf, of other sparse
-        rows also on tf-idf; and `AdditiveClassifier`, for tables and up to 50 dense columns.
+        their `folds`, `seed` and `scoring` are those of the search. Of numbers, any regressions of streamnb. By
+        default, where no `families` are named either, `SoftmaxRegressionCV`, of dense rows standardised, of tables also
+        on bins, of counts on tf-idf, of other sparse rows also on tf-idf; and `AdditiveClassifier`, for tables and up
+        to 50 dense columns.
     encodings : list, optional
         How raw rows become columns: dicts of options of `snb.table`, or for texts `snb.text`, as ``{"bins": 8}`` or
         ``{"vocabulary": 10_000}``; transformers such as ``snb.CategoryCounters()``, for rows and labels in memory,
@@ -120,14 +136,20 @@ def search(
         As for `LinearNBCV`; the first chooses, and the next ones break ties. By default "overall", the mean of
         accuracy, area under ROC curves and exp(-log loss), and each of these. Where a candidate is a
         `MarginClassifierCV` or has no probabilities, for sparse rows and for a 2-D y: "accuracy_and_roc_auc", the mean
-        of the two, and each of them.
+        of the two, and each of them. Of numbers "r2", "neg_root_mean_squared_error", "neg_mean_absolute_error",
+        "neg_mean_squared_error", "d2_poisson", "d2_gamma", "neg_mean_poisson_deviance", "neg_mean_gamma_deviance", or
+        functions of a `RegressionEvaluation`; by default the first three, and for counts with zeros "d2_poisson" first.
     positive : label, optional
         Of two classes, the one that "precision", "recall", "f1", "specificity" and "average_precision" are of, also in
         the report of the result; the second of the sorted classes by default.
+    task : {"classification", "regression"}, optional
+        Whether y has classes or numbers to predict. By default strings, bools and whole numbers are classes, and
+        numbers with fractions are predicted, as are 100 different whole numbers or more of fewer than ten rows each;
+        `models` and `scoring` that are for numbers say so, too. The result says how it took whole numbers.
     calibration : {"auto", None}
         "auto": the probabilities of the best model are calibrated on a sample of rows, each scored by the model that
         has not seen its fold. It is done only if it lowers the log loss of rows it was not fitted to, and takes five
-        folds at least. None: they stay as they are.
+        folds at least. None: they stay as they are. Of numbers it has no effect.
     show : bool, optional
         Print the planned reads first, and the table at the end. By default they are printed except in a notebook.
     progress, n_threads, memory_limit, client
@@ -168,6 +190,14 @@ def search(
     >>> found = snb.search(X, y, families=["gaussian", "multinomial"], transforms=[None, "log1p"], show=False)
     >>> len(found.candidates), found.best_.score(X, y) > 0.9
     (8, True)
+
+    Numbers to predict:
+
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> found = snb.search(X, y, task="regression", show=False)
+    >>> found.best_, round(found.best_score_, 2)
+    (ElasticNetCV(l1_ratio=0.0, standardize=True), 0.49)
     """
     named = {"families": families, "transforms": transforms, "normalize": normalize, "idf": idf}
     named |= {"smoothing": smoothing, "penalties": penalties, "schemes": schemes}
@@ -179,38 +209,78 @@ def search(
     chosen = None if models is None else named_models(models)
     no_bayes = bool(chosen or other_models) and isinstance(families, list) and not families
     axes, learned = checked(named, no_bayes)
+    estimators = [*(chosen or {}).values(), *other_models.values()]
+    task, how_taken = task_of(task, (X, y), estimators, scoring, any(named.values()))
+    check_candidates(task, {**named, "encodings": encodings, "positive": positive}, chosen or {})
     with Keeping(keep, memory_limit) as keeping, messages.each_once():
         options = RunOptions(progress, n_threads, memory_limit, client, keeping=keeping)
-        encoded = encoded_rows(given, encodings, learned, options)
-        if families is None and transforms is None and encodings is None:
-            encoded += [of_transform(transform, encoded[0], options) for transform in default_transforms(encoded[0])]
-        coded = [family for family in axes.get("families", []) if as_family(family).coded]
-        encoded += [of_categories(family, rows, options) for rows in encoded if rows.unencoded for family in coded]
-        for rows in encoded:
-            rows.rows.check_read_again("search")
-        if scoring is None:
-            usual = encoded[0] if models is None and families is None else None
-            estimators = [*(chosen or {}).values(), *other_models.values()]
-            scoring = default_scoring(given[1], axes.get("schemes", []), estimators, usual)
-        scoring = of_positive(scoring, positive)
-        scorer = check_choice("joint", folds, 1, seed, scoring, "best")
-        judging = _judging(folds, groups, seed, scoring, scorer, calibration, encoded[0].rows, client)
-        judging = replace(judging, walks=limits.given == AUTO)
-        candidates, left_out = _candidates(axes, chosen, encoded, judging, options)
+        about = {"folds": folds, "groups": groups, "seed": seed, "calibration": calibration, "client": client}
+        if task == NUMBERS:
+            judging, candidates = _of_numbers(given, chosen, scoring, about, options)
+            left_out = dict[str, str]()
+        else:
+            encoded = _encoded_for_classes(given, encodings, learned, axes, named, options)
+            if scoring is None:
+                usual = encoded[0] if models is None and families is None else None
+                scoring = default_scoring(given[1], axes.get("schemes", []), estimators, usual)
+            scoring = of_positive(scoring, positive)
+            scorer = check_choice("joint", folds, 1, seed, scoring, "best")
+            judging = _judging(scoring, scorer, encoded[0].rows, **about)
+            judging = replace(judging, walks=limits.given == AUTO)
+            candidates, left_out = _candidates(axes, chosen, encoded, judging, options)
         if other_models:
             candidates += others_of(other_models, given, judging)
         candidates, most_reads, beyond = within_reads(candidates, limits)
         if frames.prints(show):
             print(planned(candidates, judging, limits, most_reads))
-        found = searched(candidates, judging, limits, most_reads, left_out | beyond)
+        found = searched(candidates, judging, limits, most_reads, left_out | beyond, how_taken)
         found = replace(found, positive=positive)
     if frames.prints(show):
         print(found)
     return found
 
 
+def _of_numbers(
+    given: Any, models: dict[str, Any] | None, scoring: Any, about: dict[str, Any], options: RunOptions
+) -> tuple[Judging, list[CandidateGroup]]:
+    """How regressions are judged, and the candidates; by default such as suit the targets."""
+    rows = opened(*given, labelled=TARGETS, beside=(about["groups"], about["folds"]))
+    rows.check_read_again("search")
+    rows = options.kept(rows)
+    if models is None or scoring is None:
+        targets = range_of(rows, options)
+        scoring = default_scorings(targets) if scoring is None else scoring
+    scorer = scorer_of_numbers(scoring)
+    if models is None:
+        models = named_models(default_regressions(rows, targets, scorer))
+    judging = replace(_judging(scoring, scorer, rows, **about), numbers=True)
+    return judging, regressions(models, rows, judging, options)
+
+
+def _encoded_for_classes(
+    given: Any, encodings: Any, learned: list[Any], axes: Axes, named: dict[str, Any], options: RunOptions
+) -> list[Encoded]:
+    """The rows under each encoding, and, by default, those whose values are prepared by what is learned from them."""
+    encoded = encoded_rows(given, encodings, learned, options)
+    if named["families"] is None and named["transforms"] is None and encodings is None:
+        encoded += [of_transform(transform, encoded[0], options) for transform in default_transforms(encoded[0])]
+    coded = [family for family in axes.get("families", []) if as_family(family).coded]
+    encoded += [of_categories(family, rows, options) for rows in encoded if rows.unencoded for family in coded]
+    for rows in encoded:
+        rows.rows.check_read_again("search")
+    return encoded
+
+
 def _judging(
-    folds: Any, groups: Any, seed: int, scoring: Any, scorer: Scorer, calibration: str | None, rows: Source, client: Any
+    scoring: Any,
+    scorer: Scorer,
+    rows: Source,
+    *,
+    folds: Any,
+    groups: Any,
+    seed: int,
+    calibration: str | None,
+    client: Any,
 ) -> Judging:
     """How candidates are judged, with about how many rows the first fold has."""
     n_held: int

@@ -161,15 +161,17 @@ def test_the_columns_of_a_frame_name_labels_where_they_can():
 
 def test_labels_of_which_each_row_has_its_own_are_refused():
     with pytest.raises(ValueError, match=r"y has 20,000 distinct labels in 20,000 rows, and folds need .* snb\.Ridge"):
-        snb.search(np.ones((20_000, 2)), np.arange(20_000))
+        snb.search(np.ones((20_000, 2)), np.arange(20_000), task="classification")
     row_checks.check_repeated((np.arange(20_000) // 2).astype(str))
     row_checks.check_repeated(np.arange(9_999) % 100)
 
 
 def test_numbers_to_predict_are_told_which_estimators_take_them():
     X, y = np.ones((120, 2)), np.arange(120) / 7.0
-    for fit in (snb.search, snb.LinearNB().fit, snb.SoftmaxRegression().fit):
-        with pytest.raises(ValueError, match=r"Unknown label type: continuous.*take snb\.ElasticNetCV or snb\.Ridge"):
+    for fit in (snb.compare, snb.LinearNB().fit, snb.SoftmaxRegression().fit):
+        with pytest.raises(
+            ValueError, match=r"Unknown label type: continuous.*take snb\.search\(X, y, task='regression'"
+        ):
             fit(X, y)
     for whole in (np.arange(120), list(range(120)), pd.Series(np.arange(120.0))):
         with pytest.warns(UserWarning, match=r"120 distinct whole numbers in 120 rows.*snb\.ElasticNetCV"):

@@ -20,6 +20,7 @@ from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import as_folding
+from streamnb.searching.numbers import TargetRange
 from streamnb.training.objectives import LeastSquares
 from streamnb.training.reading import ReadTask
 from tests.support.examples_of_problems import every
@@ -31,6 +32,7 @@ FOLDS = as_folding(2, repeats=2, seed=1)
 ALONG = TargetRead(LeastSquares(), RowOptions(), np.zeros(1, np.int64), np.ones((6, 2)), np.full(6, 4096.0), 4096.0)
 
 RESIDUALS = ResidualScan(weights=np.ones((5, 2)), intercepts=np.array([0.5, -1.0]))
+OF_OTHER_FAMILY = ResidualScan(weights=np.ones((5, 1)), intercepts=np.array([2.0]), judge=TweedieLoss(1.0, "log"))
 POISSON = ExposedSums.asked(TweedieLoss(1.0, "log"), True, as_folding(2, seed=1), None)
 CURVED = CurvedSums.asked(
     POISSON,
@@ -70,7 +72,10 @@ REGRESSIONS: dict[type, dict[str, Callable[[], tuple[PassTask, Source]]]] = {
         real=lambda: (TargetScan(exact=True), rows(REAL, REAL[:, 0])),
         folds=lambda: (TargetScan(FOLDS), rows(sp.csr_array(COUNTS), COUNTS[:, 1])),
     ),
-    ResidualScan: every(lambda: (RESIDUALS, rows(REAL, REAL[:, :2]))),
+    ResidualScan: every(
+        lambda: (RESIDUALS, rows(REAL, REAL[:, :2])),
+        judge=lambda: (OF_OTHER_FAMILY, rows(REAL, COUNTS[:, 0])),
+    ),
     WideSums: every(
         lambda: (StatisticTask(WideSums.asked()), rows(COUNTS, COUNTS[:, :2] - 2.0)),
         csr=lambda: (StatisticTask(WideSums.asked()), rows(sp.csr_array(REAL), REAL[:, 1])),
@@ -95,5 +100,6 @@ REGRESSIONS: dict[type, dict[str, Callable[[], tuple[PassTask, Source]]]] = {
         lambda: (StatisticTask(TERMS), rows((REAL > 0.0) * 1.0, COUNTS[:, 0]).with_offset(REAL[:, 1])),
         csr=lambda: (StatisticTask(TERMS), rows(sp.csr_array(COUNTS), COUNTS[:, 0]).with_offset(REAL[:, 1])),
     ),
+    TargetRange: every(lambda: (StatisticTask(TargetRange()), rows(REAL, COUNTS[:, 0]))),
     TargetRead: every(lambda: (ALONG, rows(REAL, REAL[:, :2]))),
 }

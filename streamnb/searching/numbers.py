@@ -1,0 +1,359 @@
+"""Searches for numbers: how y is taken, default regressions, and how they are judged on rows they have not seen."""
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import is_regressor
+
+from streamnb.core import arguments, row_checks
+from streamnb.encoding.opening import opened
+from streamnb.evaluation.scorers import Scorer
+from streamnb.fits.fit import answered
+from streamnb.fits.passes import Pass, StatisticTask
+from streamnb.fits.statistic import Statistic
+from streamnb.passes.contract import Report, RunOptions
+from streamnb.passes.run import run, run_reads
+from streamnb.problem.losses import SQUARES, TweedieLoss
+from streamnb.regression.chosen import ElasticNetCV
+from streamnb.regression.conformal import HeldOutResiduals
+from streamnb.regression.errors import RegressionEvaluation, ResidualScan
+from streamnb.regression.generalized import (
+    GammaRegressorCV,
+    GeneralizedRegressorCV,
+    PoissonRegressorCV,
+    TweedieRegressorCV,
+    begun,
+    finished,
+)
+from streamnb.regression.penalised import MOST_COLUMNS, Ridge
+from streamnb.regression.regressor import LinearRegressor, loss_of, weights_without_folds
+from streamnb.rows import opening
+from streamnb.rows.boundary import computed
+from streamnb.rows.labels import TARGETS
+from streamnb.rows.preparing import RowOptions
+from streamnb.rows.row_blocks import Block
+from streamnb.rows.source import FoldRows, Source
+from streamnb.rows.splits import Folding
+from streamnb.rows.table_columns import NUMBER, kind_of
+from streamnb.rows.table_opening import is_table, open_tables
+from streamnb.scanning.class_scan import ClassScan
+from streamnb.searching.encodings import check_once
+from streamnb.searching.judging import Judging, ToJudge
+from streamnb.searching.rounds import CandidateGroup, JudgingSteps
+from streamnb.searching.search_result import Judged
+
+CLASSES, NUMBERS = "classification", "regression"
+FEW_CLASSES = 2  # of whole numbers, which nobody takes for measured ones
+OF_NUMBERS = ["r2", "neg_root_mean_squared_error", "neg_mean_absolute_error"]
+OF_COUNTS = ["d2_poisson", "r2", "neg_mean_absolute_error"]
+ALPHAS_OF_WIDE, ROUGHLY = (10.0, 1.0, 0.1), 1e-4
+POISSON, GAMMA = TweedieLoss(1.0, "log"), TweedieLoss(2.0, "log")
+
+
+# ---- how y is taken --------------------------------------------------------------------------------------------------
+
+
+def task_of(task: str | None, given: Any, estimators: Sequence[Any], scoring: Any, of_classes: bool) -> tuple[str, str]:
+    """Whether y has classes or numbers to predict, and a sentence where its whole numbers could be either.
+
+    `estimators` and `scoring` are those of the user; `of_classes` says that other candidates are for classes alone.
+    """
+    if task is not None:
+        return arguments.one_of("task", task, [CLASSES, NUMBERS]), ""
+    X, y = given
+    named = of_classes or bool(estimators)
+    try:
+        labels = None if named and y is None else _labels(X, y)
+    except row_checks.ContinuousLabels:
+        return NUMBERS, ""
+    if named:
+        return NUMBERS if not of_classes and all(map(is_regressor, estimators)) else CLASSES, ""
+    names = scoring if isinstance(scoring, list | tuple) else [scoring]
+    if any(isinstance(name, str) and name in SCORERS for name in names):
+        return NUMBERS, ""
+    if labels is None or row_checks.label_kind(labels) != "numbers":
+        return CLASSES, ""
+    n_labels = len(np.unique(labels))
+    if row_checks.many_numbers(labels):
+        return NUMBERS, f"y: its {n_labels:,} whole numbers are predicted as numbers; task={CLASSES!r} takes classes"
+    if n_labels <= FEW_CLASSES:
+        return CLASSES, ""
+    return CLASSES, f"y: its {n_labels:,} whole numbers are classes; task={NUMBERS!r} predicts them as numbers"
+
+
+def check_candidates(task: str, of_classes: Mapping[str, Any], models: Mapping[str, Any]) -> None:
+    """Refuse candidates that do not predict what y is taken as."""
+    taken = "numbers to predict" if task == NUMBERS else "classes"
+    wrong = [f"{name}={values!r} is for classes" for name, values in of_classes.items() if values and task == NUMBERS]
+    wrong += [f"models has {name}" for name, model in models.items() if is_regressor(model) != (task == NUMBERS)]
+    if wrong:
+        cure = "" if task == NUMBERS else f", or give task={NUMBERS!r}"
+        raise ValueError(f"{wrong[0]}, and y is taken as {taken}: leave it out{cure}")
+
+
+def _labels(X: Any, y: Any) -> Any:
+    """The labels of rows, or None where only reading X tells them.
+
+    Raises
+    ------
+    ContinuousLabels
+        They are numbers with fractions.
+    """
+    if len(getattr(y, "shape", ())) == 2:
+        return None
+    if isinstance(y, str) and is_table(X):
+        tables = open_tables(X, {}, 1)
+        if y not in tables.schema.names or kind_of(tables.schema.field(y).type) != NUMBER:
+            return None
+        return np.concatenate([row_checks.check_labels(piece) for piece in tables.pieces_of(y, "y")])
+    if y is None or isinstance(y, str):
+        y = _beside(X, y)
+    labels = None if y is None else row_checks.check_y(computed(y))
+    return None if sp.issparse(labels) else labels
+
+
+def _beside(X: Any, y: str | None) -> Any:
+    """Labels beside the rows of a store; None where rows bring them, of which the first are checked."""
+    if y is None and is_table(X):
+        return None
+    try:
+        rows = X.with_targets() if isinstance(X, Source) else opening.opened(X, y, labelled=TARGETS)
+        if y is not None:
+            return rows.whole_column(y, "y")
+        first = None if rows.lazy or rows.read_once else next(rows.blocks(), None)
+    except (TypeError, ValueError):  # of other labels; the search says what is wrong with them
+        return None
+    if first is not None and first.y.ndim == 1:
+        row_checks.check_labels(first.y)
+    return None
+
+
+@dataclass
+class TargetRange(Statistic):
+    """The least and the largest target, and the largest distance of one from a whole number."""
+
+    least: Annotated[np.ndarray, np.minimum] = np.inf  # type: ignore[assignment]
+    most: Annotated[np.ndarray, np.maximum] = -np.inf  # type: ignore[assignment]
+    fraction: Annotated[np.ndarray, np.maximum] = 0.0  # type: ignore[assignment]
+
+    def add_block(self, block: Block) -> None:
+        y = block.y if block.weight is None else block.y[block.weight > 0.0]
+        if y.ndim == 2:
+            raise ValueError(
+                f"y has {y.shape[1]} columns; a search predicts one number a row: search for each column, or take "
+                "snb.ElasticNetCV, which takes several"
+            )
+        self.least = np.minimum(self.least, y.min(initial=np.inf))
+        self.most = np.maximum(self.most, y.max(initial=-np.inf))
+        self.fraction = np.maximum(self.fraction, np.abs(y - np.rint(y)).max(initial=0.0))
+
+    @property
+    def are_counts(self) -> bool:
+        """Whether targets are whole numbers of at least 0, and not of 0 and 1 alone."""
+        return bool(self.least >= 0.0 and self.most > 1.0 and self.fraction == 0.0)
+
+
+def range_of(rows: Source, options: RunOptions) -> TargetRange:
+    """The range of the targets, from a read of the rows."""
+    found, _ = run(StatisticTask(TargetRange()), rows, options)
+    if found.most == found.least:
+        raise ValueError(f"y is {found.least:g} in every row, so that there is nothing to predict")
+    return found
+
+
+# ---- candidates and scorings -----------------------------------------------------------------------------------------
+
+
+def default_regressions(rows: Source, targets: TargetRange, scorer: Scorer) -> list[Any]:
+    """The candidates for rows with such targets; least squares predict numbers below 0, which have no deviance."""
+    judge = judge_of(scorer)
+    if judge.power and (targets.least < 0.0 or (targets.least == 0.0 and judge == GAMMA)):
+        raise ValueError(
+            f"scoring={scorer.name!r} is of a {judge.kind} deviance, and y has {targets.least:g}; take 'r2'"
+        )
+    if rows.n_features is not None and rows.n_features > MOST_COLUMNS:
+        return [Ridge(alpha, tol=ROUGHLY) for alpha in ALPHAS_OF_WIDE]
+    ratios = () if judge.power else (0.0, 0.5, 1.0)
+    models: list[Any] = [ElasticNetCV(l1_ratio, standardize=True) for l1_ratio in ratios]
+    if targets.are_counts:
+        models.append(PoissonRegressorCV())
+    if targets.least > 0.0:
+        models.append(GammaRegressorCV())
+    elif targets.least == 0.0 and targets.fraction > 0.0:
+        models.append(TweedieRegressorCV(1.5))
+    return models
+
+
+def default_scorings(targets: TargetRange) -> list[str]:
+    """Deviances for counts with zeros, and the share of the variance for other numbers."""
+    return OF_COUNTS if targets.are_counts and targets.least == 0.0 else OF_NUMBERS
+
+
+def _scorer(name: str, value: Any, judge: TweedieLoss = SQUARES) -> Scorer:
+    return Scorer(name, frozenset({judge.kind}), value)
+
+
+SCORERS = {
+    scorer.name: scorer
+    for scorer in (
+        _scorer("r2", lambda errors: errors.r2),
+        _scorer("neg_mean_squared_error", lambda errors: -(errors.rmse**2)),
+        _scorer("neg_root_mean_squared_error", lambda errors: -errors.rmse),
+        _scorer("neg_mean_absolute_error", lambda errors: -errors.mae),
+        _scorer("d2_poisson", lambda errors: errors.d2, POISSON),
+        _scorer("d2_gamma", lambda errors: errors.d2, GAMMA),
+        _scorer("neg_mean_poisson_deviance", lambda errors: -errors.mean_deviance, POISSON),
+        _scorer("neg_mean_gamma_deviance", lambda errors: -errors.mean_deviance, GAMMA),
+    )
+}
+
+
+def scorer_of_numbers(scoring: Any) -> Scorer:
+    """The scorer of a name, a function of a `RegressionEvaluation`, or a list of these, of which the first chooses."""
+    if isinstance(scoring, list | tuple):
+        if not scoring:
+            raise ValueError("scoring=[] is empty; give at least one name, of which the first chooses")
+        scorers = [scorer_of_numbers(one) for one in scoring]
+        check_once("scoring", [scorer.name for scorer in scorers])
+        families = {family for scorer in scorers for family in scorer.needs} - {SQUARES.kind}
+        if len(families) > 1:
+            raise ValueError(f"scoring={scoring!r} has deviances of two families; give those of one")
+        return replace(scorers[0], others=tuple(scorers[1:]))
+    if callable(scoring) and not isinstance(scoring, str):
+        return _scorer(getattr(scoring, "__name__", type(scoring).__name__), scoring)
+    return SCORERS[arguments.one_of("scoring", scoring, SCORERS)]
+
+
+def judge_of(scorer: Scorer) -> TweedieLoss:
+    """The family whose deviances a scorer needs."""
+    needed = {need for one in scorer.each for need in one.needs}
+    return next((family for family in (POISSON, GAMMA) if family.kind in needed), SQUARES)
+
+
+def scores_of(errors: RegressionEvaluation, scorer: Scorer) -> list[float]:
+    """The scores of predictions by each scoring."""
+    scores = [float(one.value(errors)) for one in scorer.each]
+    if not np.isfinite(scores).all():
+        family = judge_of(scorer).kind
+        raise ValueError(
+            f"it predicts numbers of 0 or below, whose {family} deviance is infinite; scoring='r2' judges it, too"
+        )
+    return scores
+
+
+def scores_of_predictions(predicted: Any, y: Any, weight: Any, scorer: Scorer) -> list[float]:
+    """The scores of predictions in memory."""
+    rows = opened(np.asarray(predicted, np.float64).reshape(-1, 1), y, weight, labelled=TARGETS)
+    judge = judge_of(scorer)
+    total, _ = run(ResidualScan(weights=np.ones((1, 1)), intercepts=np.zeros(1), judge=judge), rows, RunOptions(False))
+    return scores_of(RegressionEvaluation.of(total, judge), scorer)
+
+
+# ---- how they are judged ---------------------------------------------------------------------------------------------
+
+
+def least_squares(
+    group: CandidateGroup, models: Mapping[str, ElasticNetCV], rows: Source, judging: Judging, options: RunOptions
+) -> JudgingSteps:
+    """Penalties of least squares, which follow from the sums of one read, and are judged in another."""
+    fitted: dict[str, ElasticNetCV] = {}
+    scores: dict[str, np.ndarray] = {}
+    done, found = set[int](), list[Judged]()
+    while isinstance(asked := (yield found), ToJudge):
+        if not fitted:
+            for name, model in models.items():
+                like = next((one for one in fitted.values() if one.exact == model.exact), None)
+                if like is None:
+                    fitted[name] = model.fit(rows, groups=judging.groups, **options.fit_options)
+                    group.report += model.report_
+                else:
+                    fitted[name] = copy(like).refit(**model.get_params())
+            weights = {name: (weights_without_folds(model), SQUARES) for name, model in fitted.items()}
+            scores, residuals, report = _held_out_scores(group, weights, rows, judging, options)
+            for name, model in fitted.items():
+                model.residuals_ = residuals[name].found()
+            group.report += report
+        done |= {*asked.folds}
+        found = []
+        for name in scores.keys() & {*asked.names}:
+            model = fitted[name]
+            point = {"alpha": model.alpha_, "l1_ratio": model.l1_ratio_}
+            n_used = int(np.count_nonzero(model.coef_))
+            found.append(_judged(name, scores[name], done, judging, point=point, n_features=n_used, reads=2))
+    return fitted[asked.name]
+
+
+def generalized(
+    group: CandidateGroup, model: GeneralizedRegressorCV, rows: Source, judging: Judging, options: RunOptions
+) -> JudgingSteps:
+    """A generalised model: reads that its penalties and folds share, and one that judges the chosen penalty."""
+    (name,) = group.names
+    training, scores, report = None, dict[str, np.ndarray](), Report()
+    done, found = set[int](), list[Judged]()
+    while isinstance(asked := (yield found), ToJudge):
+        if training is None:
+            if asked.most_reads is not None:
+                model.set_params(max_passes=asked.most_reads)
+            training, weights = run_reads(begun(model, rows, judging.groups, options))
+            scores, _, report = _held_out_scores(group, {name: (weights, loss_of(model))}, rows, judging, options)
+            group.report = training.report + report
+        done |= {*asked.folds}
+        about = {"point": {"alpha": training.near[0].alpha}, "n_features": len(weights) - 1}
+        reads = training.newton.n_reads + 2
+        found = [_judged(name, scores[name], done, judging, reads=reads, **about) for name in scores]
+    assert training is not None
+    run_reads(finished(model, training))
+    group.report = training.report + report
+    return model
+
+
+def scores_inside(
+    model: LinearRegressor, rows: Source, folding: Folding, fold: int, scorer: Scorer, options: RunOptions
+) -> tuple[list[float], Report]:
+    """The scores of a model of one target on the rows of a fold."""
+    judge, weights = judge_of(scorer), np.append(model.coef_, model.intercept_)
+    total, report = run(_errors(weights, loss_of(model), judge), FoldRows(rows, folding, fold, inside=True), options)
+    return scores_of(RegressionEvaluation.of(total, judge), scorer), report
+
+
+def _errors(weights: np.ndarray, loss: TweedieLoss, judge: TweedieLoss) -> ResidualScan:
+    return ResidualScan(weights=weights[:-1, None], intercepts=weights[-1:], loss=loss, judge=judge)
+
+
+def _held_out_scores(
+    group: CandidateGroup,
+    models: Mapping[str, tuple[np.ndarray, TweedieLoss]],
+    rows: Source,
+    judging: Judging,
+    options: RunOptions,
+) -> tuple[dict[str, np.ndarray], dict[str, HeldOutResiduals], Report]:
+    """Scores (n_scorings, n_folds) and residuals on each fold of weights without it, (n_features + 1, n_folds)."""
+    scorer, judge = judging.scorer, judge_of(judging.scorer)
+    scan, rows = judging.with_folds(ClassScan((), RowOptions()), rows)
+    passes = [
+        Pass(_errors(own, loss, judge), inside=fold)
+        for weights, loss in models.values()
+        for fold, own in enumerate(np.ascontiguousarray(weights.T))
+    ]
+    passes += [Pass(HeldOutResiduals.asked(loss, False, scan.folding, own)) for own, loss in models.values()]
+    totals, _, report = run_reads(answered(passes, rows, options, scan.folding, "judge"))
+    found: dict[str, np.ndarray] = {}
+    of_folds = iter(totals)
+    for name, (weights, _) in models.items():
+        errors = [RegressionEvaluation.of(next(of_folds), judge) for _ in weights.T]
+        try:
+            found[name] = np.array([scores_of(of_fold, scorer) for of_fold in errors]).T
+        except ValueError as error:
+            group.left_out[name] = str(error)
+    return found, dict(zip(models, of_folds, strict=True)), report
+
+
+def _judged(name: str, scores: np.ndarray, done: set[int], judging: Judging, **about: Any) -> Judged:
+    """The result of a candidate on the folds so far."""
+    folds = sorted(done)
+    on_folds = dict(zip(judging.scorings, scores[:, folds], strict=True))
+    return Judged.on(folds, judging.n_folds, on_folds, name=name, words={}, **about)

@@ -1,0 +1,134 @@
+"""Searches for numbers: how y is taken, scores against refits without each fold, and what is refused."""
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import zarr
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.metrics import d2_tweedie_score, mean_absolute_error, r2_score, root_mean_squared_error
+
+import streamnb as snb
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 4)) * [1.0, 10.0, 0.1, 1.0] + [0.0, 5.0, 0.0, 1.0]
+AMOUNTS = np.exp(0.5 * X[:, 0] + 0.02 * X[:, 1] + RNG.normal(size=300) / 4)
+COUNTS = RNG.poisson(np.exp(0.4 * X[:, 0] + 5.0 * X[:, 2]))
+FOLDS = np.arange(300) % 3
+QUIET = {"folds": FOLDS, "budget": None, "show": False}
+
+
+def test_scores_are_those_of_models_that_are_fitted_without_each_fold():
+    found = snb.search(X, AMOUNTS, sample_weight=1.0 + FOLDS, **QUIET)
+    assert [one.name.split("(")[0] for one in found.candidates].count("ElasticNetCV") == 3
+    metrics = {
+        "r2": r2_score,
+        "neg_root_mean_squared_error": lambda y, m, **w: -root_mean_squared_error(y, m, **w),
+        "neg_mean_absolute_error": lambda y, m, **w: -mean_absolute_error(y, m, **w),
+    }
+    for judged in found.candidates:
+        kind = snb.GammaRegressor if judged.name.startswith("Gamma") else snb.ElasticNet
+        for fold in range(3):
+            inside, weight = fold == FOLDS, 1.0 + FOLDS
+            model = kind(standardize=True, **judged.point).fit(X[~inside], AMOUNTS[~inside], weight[~inside])
+            for name, metric in metrics.items():
+                expected = metric(AMOUNTS[inside], model.predict(X[inside]), sample_weight=weight[inside])
+                assert judged.scores[name][fold] == pytest.approx(
+                    expected, rel=3e-3 if "Gamma" in judged.name else 1e-9
+                )
+
+
+def test_counts_are_judged_by_their_deviance_and_the_best_model_has_intervals(tmp_path):
+    found = snb.search(X, COUNTS, task="regression", **QUIET)
+    (judged,) = found.candidates
+    assert found.scorings[0] == "d2_poisson" and judged.name == "PoissonRegressorCV()"
+    for fold in range(3):
+        inside = fold == FOLDS
+        model = snb.PoissonRegressor(judged.point["alpha"], standardize=True).fit(X[~inside], COUNTS[~inside])
+        expected = d2_tweedie_score(COUNTS[inside], model.predict(X[inside]), power=1)
+        assert judged.scores["d2_poisson"][fold] == pytest.approx(expected, abs=1e-3)
+    found.save(tmp_path / "found.snb")
+    loaded = snb.load(tmp_path / "found.snb")
+    assert str(loaded) == str(found)
+    inside = loaded.best_.predict(X, interval=0.9)
+    assert np.mean((inside[:, 1] <= COUNTS) & (inside[:, 2] >= COUNTS)) > 0.85
+
+
+def test_the_same_table_for_any_container(tmp_path):
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(y=AMOUNTS)
+    frame.to_parquet(tmp_path / "t.parquet")
+    store = zarr.open_group(tmp_path / "t.zarr", mode="w")
+    store["X"], store["y"] = X, AMOUNTS
+    of_dask = da.from_array(X, chunks=(70, 4)), da.from_array(AMOUNTS, chunks=70)
+    given = [(frame, "y"), (tmp_path / "t.parquet", "y"), (tmp_path / "t.zarr", "y"), of_dask]
+    given += [(lambda: ((X[i : i + 90], AMOUNTS[i : i + 90]) for i in range(0, 300, 90)), None)]
+    whole = snb.search(X, AMOUNTS, folds=3, budget=None, show=False)
+    for rows in given:
+        found = snb.search(*rows, folds=3, budget=None, show=False)
+        for ours, theirs in zip(found.candidates, whole.candidates, strict=True):
+            assert ours.name == theirs.name
+            np.testing.assert_allclose(ours.scores["r2"], theirs.scores["r2"], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("y", "options", "regression", "said"),
+    [
+        (AMOUNTS, {}, True, ""),
+        (AMOUNTS.astype(object), {}, True, ""),
+        (np.arange(300) * 7, {}, True, "predicted as numbers; task='classification'"),
+        (np.arange(300) % 7, {"families": ["gaussian"]}, False, ""),
+        (np.arange(300) % 7, {"budget": "2 reads"}, False, "its 7 whole numbers are classes; task='regression'"),
+        (np.arange(300) % 7, {"models": [snb.ElasticNetCV()]}, True, ""),
+        (np.arange(300) % 7, {"scoring": "r2"}, True, ""),
+        (np.arange(300) % 7, {"task": "regression"}, True, ""),
+        (np.where(X[:, 0] > 0, "a", "b"), {"budget": "2 reads"}, False, ""),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:left out")
+def test_how_y_is_taken(y, options, regression, said):
+    found = snb.search(X, y, folds=3, show=False, **options)
+    assert hasattr(found.best_, "classes_") != regression
+    assert said in found.taken and bool(said) == bool(found.taken) and found.taken in str(found)
+
+
+def test_any_estimator_and_regressions_that_do_not_choose_on_folds_take_part():
+    forest = RandomForestRegressor(10, random_state=0)
+    found = snb.search(X, AMOUNTS, models=[snb.Ridge(1e-9)], others={"forest": forest}, **QUIET)
+    by_name = {one.name: one.scores["r2"] for one in found.candidates}
+    assert by_name.keys() == {"Ridge(alpha=1e-09)", "forest"}
+    for fold in range(3):
+        inside = fold == FOLDS
+        plain = LinearRegression().fit(X[~inside], AMOUNTS[~inside])
+        assert by_name["Ridge(alpha=1e-09)"][fold] == pytest.approx(plain.score(X[inside], AMOUNTS[inside]))
+        other = forest.fit(X[~inside], AMOUNTS[~inside])
+        assert by_name["forest"][fold] == pytest.approx(other.score(X[inside], AMOUNTS[inside]))
+
+
+def test_rows_of_many_columns_are_fitted_by_conjugate_gradients():
+    wide = sp.random_array((200, 5000), density=0.01, format="csr", rng=np.random.default_rng(1))
+    found = snb.search(wide, np.asarray(wide[:, :50].sum(axis=1)) + 0.1, folds=2, show=False)
+    assert {one.name.split("(")[0] for one in found.candidates} == {"Ridge"} and not found.left_out
+
+
+@pytest.mark.parametrize(
+    ("y", "options", "message"),
+    [
+        (AMOUNTS, {"families": ["gaussian"]}, "families=.* is for classes, and y is taken as numbers"),
+        (AMOUNTS, {"models": [snb.SoftmaxRegressionCV()]}, "models has SoftmaxRegressionCV.* taken as numbers"),
+        (FOLDS, {"models": [snb.ElasticNetCV()], "task": "classification"}, "as classes: .* task='regression'"),
+        (AMOUNTS, {"scoring": "accuracy"}, "scoring='accuracy' is unknown; .* 'r2'"),
+        (AMOUNTS, {"scoring": ["d2_poisson", "d2_gamma"]}, "two families"),
+        (AMOUNTS, {"task": "numbers"}, "task='numbers' .* 'classification', 'regression'"),
+        (np.full(300, 1.5), {}, "y is 1.5 in every row"),
+        (np.column_stack([AMOUNTS, AMOUNTS]), {"task": "regression"}, "y has 2 columns"),
+        (AMOUNTS - 1.0, {"scoring": "neg_mean_absolute_error", "models": [snb.GammaRegressorCV()]}, "above 0"),
+        (COUNTS, {"scoring": "d2_poisson", "models": [snb.ElasticNetCV()]}, "0 or below, whose Poisson deviance"),
+        (-AMOUNTS, {"scoring": "d2_poisson"}, "is of a Poisson deviance, and y has -"),
+        (np.where(FOLDS, AMOUNTS, np.nan), {}, "NaN"),
+    ],
+)
+def test_refusals(y, options, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        snb.search(X, y, **QUIET | options)
