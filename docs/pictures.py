@@ -214,6 +214,14 @@ snb.RocDisplay.from_evaluation(model.evaluate(X[1200:], y[1200:]))""",
 families = ["poisson", "multinomial", "bernoulli", "geometric"]
 models = {{family: snb.LinearNB(family).fit(X[:900], y[:900]) for family in families}}
 snb.compare_models(models, X[900:], y[900:], metrics="brier").plot()""",
+    "PredictionErrorDisplay": f"""
+{PATIENTS}
+model = snb.Ridge(0.01).fit(X[::2], y[::2])
+snb.PredictionErrorDisplay.from_estimator(model, X[1::2], y[1::2])""",
+    "DecileDisplay": f"""
+{PATIENTS}
+model = snb.Ridge(0.01).fit(X[::2], y[::2])
+snb.DecileDisplay.from_estimator(model, X[1::2], y[1::2])""",
     "SlicesDisplay": f"""
 import pandas as pd
 {DIGITS}

@@ -59,7 +59,9 @@ from streamnb.models.portable import PortableModel as PortableModel
 from streamnb.passes.contract import PassTask as PassTask
 from streamnb.plotting import AdditiveDisplay as AdditiveDisplay
 from streamnb.plotting import ConfusionMatrixDisplay as ConfusionMatrixDisplay
+from streamnb.plotting import DecileDisplay as DecileDisplay
 from streamnb.plotting import DifferencesDisplay as DifferencesDisplay
+from streamnb.plotting import PredictionErrorDisplay as PredictionErrorDisplay
 from streamnb.plotting import RegressionPathDisplay as RegressionPathDisplay
 from streamnb.plotting import RegularizationPathDisplay as RegularizationPathDisplay
 from streamnb.plotting import ReliabilityDisplay as ReliabilityDisplay

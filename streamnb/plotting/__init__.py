@@ -6,6 +6,7 @@ They need matplotlib, ``pip install streamnb[plot]``, and no other room does. On
 
 from streamnb.plotting.evaluations import ConfusionMatrixDisplay, ReliabilityDisplay, RocDisplay
 from streamnb.plotting.forest import DifferencesDisplay, SearchDisplay, SlicesDisplay
+from streamnb.plotting.numbers import DecileDisplay, PredictionErrorDisplay
 from streamnb.plotting.scores import ScoreDisplay, SelectionDisplay
 from streamnb.plotting.telling import TellingFeaturesDisplay
 from streamnb.plotting.terms import AdditiveDisplay
@@ -15,7 +16,9 @@ from streamnb.plotting.weights import RegressionPathDisplay, RegularizationPathD
 __all__ = [
     "AdditiveDisplay",
     "ConfusionMatrixDisplay",
+    "DecileDisplay",
     "DifferencesDisplay",
+    "PredictionErrorDisplay",
     "RegressionPathDisplay",
     "RegularizationPathDisplay",
     "ReliabilityDisplay",

@@ -133,6 +133,25 @@ def _tick_text(value: float) -> str:
     return f"${times}10^{{{int(power)}}}$"
 
 
+def number_text(value: float) -> str:
+    """A number of any size as text of about four digits, with a power of ten only where it is far from 1."""
+    size = abs(value)
+    if size >= 1e9 or 0.0 < size < 1e-3:
+        text = f"{value:.3g}"
+    else:
+        text = f"{value:,.0f}" if size >= 1000.0 else f"{value:,.4g}"
+    return text.replace("-", "−")
+
+
+def number_axis(axis: Any) -> None:
+    """Write the ticks of an axis of matplotlib, a few of them, as `number_text` does."""
+    from matplotlib import ticker
+
+    if axis.get_scale() == "linear":
+        axis.set_major_locator(ticker.MaxNLocator(4))
+        axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: number_text(value)))
+
+
 def spread(places: np.ndarray, gap: float) -> np.ndarray:
     """The nearest positions, in the same order, that are at least `gap` apart."""
     if not len(places):

@@ -151,6 +151,13 @@ class RegressionEvaluation:
         return pandas_for("coverage").DataFrame(list(self._tallies("coverage").coverage()), columns=columns)
 
     @property
+    def sample(self) -> np.ndarray:
+        """True and predicted numbers of up to 1,000 rows, the same for any cuts of the rows, (n, 2)."""
+        sample = self._tallies("sample").sample
+        assert sample is not None
+        return sample.prune().parts["rows"]
+
+    @property
     def slices(self) -> Any:
         """Metrics of each slice with intervals, as `Evaluation.slices`; the worst first."""
         rows = list(sliced(self._slices(), {name: getattr(self, name) for name in METRICS}))
@@ -183,8 +190,14 @@ class RegressionEvaluation:
     def _title(self) -> str:
         if self.judged is None or self._level is None:
             return f"Evaluation of {self.n_rows:,} rows"
-        of_what = "rows in groups" if self.judged.tallies.grouped else "independent rows"
-        return f"Evaluation of {self.n_rows:,} rows, {100.0 * self._level:g} % intervals of {of_what}"
+        return f"Evaluation of {self.n_rows:,} rows, {self.intervals_of}"
+
+    @property
+    def intervals_of(self) -> str:
+        """What intervals are of, in words."""
+        tallies = self._tallies("intervals_of")
+        of_what = f"{tallies.n_buckets} groups" if tallies.grouped else "independent rows"
+        return f"{100.0 * (tallies.level or 0.0):g} % intervals of {of_what}"
 
     def _lines(self) -> list[tuple[str, str]]:
         """Names and values, with intervals."""

@@ -218,8 +218,11 @@ def _strongest(model: Any, n: int) -> Iterator[tuple[Any, Sequence[Any], Sequenc
 
 def _grid(model: Any) -> FactTable | None:
     """The best points of the grid of a CV form."""
-    results = getattr(model, "cv_results_", None)
-    if not results or "mean_test_score" not in results:
+    results = getattr(model, "cv_results_", None) or {}
+    for kind in ("error", "deviance"):
+        if f"mean_test_{kind}" in results:
+            return _path(results, kind, model)
+    if "mean_test_score" not in results:
         return None
     means = np.asarray(results["mean_test_score"], np.float64)
     stds = np.asarray(results.get("std_test_score", np.full(len(means), np.nan)), np.float64)
@@ -233,6 +236,23 @@ def _grid(model: Any) -> FactTable | None:
     note = f"{len(means):,} points were judged on {n_splits} folds, on rows that their models had not seen"
     note += f", by {scoring_name(model)}. Chosen: {_point(model.best_params_)}, with {number(model.best_score_)}."
     return FactTable("Penalties", ("point", "mean score", "standard deviation")[: 2 + spread], rows, note)
+
+
+def _path(results: dict[str, Any], kind: str, model: Any) -> FactTable:
+    """The best strengths of the path of a regression."""
+    means, low, high = (np.asarray(results[f"{end}_test_{kind}"]) for end in ("mean", "low", "high"))
+    unit = "mean deviance"
+    if kind == "error":
+        unit = "root mean squared error"
+        means, low, high = (np.sqrt(np.maximum(ends, 0.0)) for ends in (means, low, high))
+    names = [name for name in ("l1_ratio", "alpha") if name in results and len(np.unique(results[name])) > 1]
+    rows = tuple(
+        (*(float(results[name][i]) for name in names), float(means[i]), f"{number(low[i])} to {number(high[i])}")
+        for i in np.argsort(means, kind="stable")[:MOST_POINTS].tolist()
+    )
+    chosen = ", ".join(f"{name} = {number(getattr(model, f'{name}_'))}" for name in names)
+    note = f"{len(means):,} points were judged on folds, on rows that their models had not seen. Chosen: {chosen}."
+    return FactTable("Penalties", (*names, unit, "95 % interval"), rows, note)
 
 
 def _point(point: Any) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 LONGEST = 120  # letters of a name; the rest is cut
-SHORT = 1e-3, 1e6  # numbers outside are written with powers of ten
+SHORT = 1e-3, 1e9  # numbers outside are written with powers of ten
 
 
 def shown(name: Any) -> str:
@@ -37,7 +37,9 @@ def number(value: Any) -> str:
         return share(value)
     if float(value).is_integer() and abs(value) < 1e15:
         return f"{int(value):,}".replace("-", "−")
-    return (f"{value:.4g}" if not SHORT[0] <= abs(value) < SHORT[1] else f"{value:,.4g}").replace("-", "−")
+    if 1000.0 <= abs(value) < SHORT[1]:
+        return f"{value:,.0f}".replace("-", "−")
+    return f"{value:.4g}".replace("-", "−")
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,11 @@ class Performance:
     independent: bool = False  # of rows, whose intervals pictures show
     intervals_of: str = ""  # in words
     n_unknown: int = 0  # rows with labels that the model does not know, which are left out
+    guess: str = "guesses"  # what metrics are compared with
+    about_guesses: str = "“Guesses” know how frequent each class is, and nothing of a row."
+    numbers: Any = None  # the evaluation of predicted numbers, which pictures draw
+    deciles: FactTable | None = None  # of these
+    coverage: FactTable | None = None
 
 
 @dataclass(frozen=True)

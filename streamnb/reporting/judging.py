@@ -31,7 +31,8 @@ MOST_CELLS = 20  # classes of a confusion matrix
 MOST_CLASSES = 15  # in tables of the worst classes, and of mistakes
 MOST_CURVES = 6
 MOST_SLICES = 40
-SLICED = "accuracy", "roc_auc", "recall", "recall_macro"
+SLICED = "accuracy", "roc_auc", "recall", "recall_macro", "mae", "mean_error"
+NUMBERS = {"roc_auc": "ROC AUC", "mae": "mean absolute error", "mean_error": "mean error"}  # metrics that are no shares
 MOST_SLICED = 2  # metrics of slices
 N_POINTS = 100  # thresholds of the slider
 N_CURVE = 240  # points of a curve
@@ -54,10 +55,13 @@ MEANINGS = {  # method of Evaluation: name, meaning
     "expected_calibration_error": ("Calibration error", "mean distance of probability and frequency; lower is better"),
 }
 ERRORS = {  # attribute of RegressionEvaluation: name, meaning
+    "mae": ("Mean absolute error", "how far predictions are off, on average; lower is better"),
+    "rmse": ("Root mean squared error", "the same with more weight for large errors; lower is better"),
     "r2": ("R²", "share of the variance that is predicted; 0 for the mean"),
-    "rmse": ("Root mean squared error", "in units of what is predicted; lower is better"),
-    "mae": ("Mean absolute error", "in units of what is predicted; lower is better"),
-    "mean_error": ("Mean error", "above 0 where predictions are too low"),
+    "mean_error": ("Mean error", "of the true number less the prediction: above 0 where predictions are too low"),
+    "d2": ("D²", "share of the deviance that is explained; 0 for the mean"),
+    "mean_deviance": ("Mean deviance", "what the model minimises; lower is better"),
+    "gini": ("Gini index", "how unequal the true numbers are in the order of predictions; 0 for guesses"),
 }
 GUESSED = "accuracy", "balanced_accuracy", "matthews_corrcoef", "roc_auc", "log_loss", "brier"
 AVERAGED = "precision", "recall", "f_score"
@@ -100,12 +104,48 @@ def _fingerprint(found: Evaluation, metrics: Sequence[Metric]) -> str:
     return persistence.digest([found.classes, found.n_rows, found.weight, [[one.key, one.value] for one in metrics]])
 
 
-def judged_numbers(found: RegressionEvaluation) -> Performance:
-    """The facts of the evaluation of a regression; of several targets, the mean of each metric."""
-    metrics = [
-        Metric(key, name, meaning, float(np.mean(getattr(found, key)))) for key, (name, meaning) in ERRORS.items()
-    ]
-    return Performance(found.n_rows, float(found.n_rows), None, tuple(metrics))
+def judged_numbers(found: RegressionEvaluation, other: RegressionEvaluation | None = None) -> Performance:
+    """The facts of the evaluation of a regression, and the metrics of a second one."""
+    metrics = tuple(_errors(found, other))
+    if found.judged is None:
+        return Performance(found.n_rows, float(found.n_rows), None, metrics)
+    tallies = found.judged.tallies
+    deciles = enumerate(tallies.deciles().tolist(), 1)
+    tenths = tuple((at, weight, predicted, true, round(lift, 2)) for at, (weight, predicted, true, lift) in deciles)
+    columns = ("tenth of the rows", "weight", "mean prediction", "true mean", "lift")
+    held = []
+    for level, inside, low, high, width in tallies.coverage():
+        ends = "" if np.isnan(low) else f"{100.0 * low:.1f} to {100.0 * high:.1f} %"
+        held.append((f"{100.0 * level:g} %", Share(inside), ends, width))
+    return Performance(
+        found.n_rows,
+        tallies.means.weight,
+        tallies.level,
+        metrics,
+        intervals_of="" if tallies.level is None else found.intervals_of,
+        slices=None if found.judged.slices is None else _slices(found),
+        guess="the mean",
+        about_guesses="“The mean” says the mean of these rows for each of them.",
+        numbers=found,
+        deciles=FactTable("Tenths of the rows, by rising prediction", columns, tenths),
+        coverage=FactTable("Intervals", ("interval", "rows inside", "95 % interval", "mean width"), tuple(held)),
+    )
+
+
+def _errors(found: RegressionEvaluation, other: RegressionEvaluation | None) -> Iterator[Metric]:
+    """The metrics of predicted numbers; of several targets, their means."""
+    values, second = (None if one is None else one.summary() for one in (found, other))
+    assert values is not None
+    guesses = {"r2": 0.0, "d2": 0.0, "mean_error": 0.0, "gini": 0.0}
+    if found.judged is not None and found.r2 < 1.0:
+        guesses["rmse"] = found.rmse / (1.0 - found.r2) ** 0.5
+    if found.judged is not None and found.d2 < 1.0:
+        guesses["mean_deviance"] = found.mean_deviance / (1.0 - found.d2)
+    for key, (name, meaning) in ERRORS.items():
+        if key in values:
+            low, high = (values.get(f"{key} {end}") for end in ("low", "high"))
+            there = None if second is None else float(np.mean(second.get(key, np.nan)))
+            yield Metric(key, name, meaning, float(np.mean(values[key])), low, high, guesses.get(key), there)
 
 
 # ---- metrics ---------------------------------------------------------------------------------------------------------
@@ -165,11 +205,11 @@ def _mistakes(found: Evaluation) -> FactTable | None:
     return FactTable("Most common mistakes", columns, rows) if rows else None
 
 
-def _slices(found: Evaluation) -> SlicedMetrics:
+def _slices(found: Evaluation | RegressionEvaluation) -> SlicedMetrics:
     """The slices of the rows; first those whose first metric is the most standard errors below that of all rows."""
     table = found.slices
     names = [name for name in SLICED if (table["metric"] == name).any()][:MOST_SLICED]
-    kinds = [float if name == "roc_auc" else Share for name in names]
+    kinds = [float if name in NUMBERS else Share for name in names]
     parts = [table[table["metric"] == name].set_index(table.columns[:2].tolist()) for name in names]
     rows = []
     for at, n_rows in parts[0]["n_rows"].head(MOST_SLICES).items():
@@ -177,7 +217,7 @@ def _slices(found: Evaluation) -> SlicedMetrics:
         numbers: Any = [tuple(map(kind, row)) for kind, row in zip(kinds, rows_of_parts, strict=True)]
         value = "missing" if at[1] is None or at[1] != at[1] else shown(at[1])
         rows.append(SliceRow(shown(at[0]), value, int(n_rows), tuple(numbers)))
-    named = tuple(name.replace("_macro", "").replace("roc_auc", "ROC AUC") for name in names)
+    named = tuple(NUMBERS.get(name, name.replace("_macro", "")) for name in names)
     whole = tuple(kind(part["whole"].iloc[0]) for kind, part in zip(kinds, parts, strict=True))
     return SlicedMetrics(named, whole, tuple(rows))
 

@@ -12,21 +12,24 @@ from streamnb.estimators.additive import AdditiveClassifier
 from streamnb.estimators.linear_nb_cv import LinearNBCV
 from streamnb.estimators.trained_cv import TrainedClassifierCV
 from streamnb.estimators.tree_nb import TreeNB
-from streamnb.plotting.drawing import line_style, shortened
+from streamnb.plotting.drawing import COLOURS, line_style, number_axis, shortened
 from streamnb.plotting.evaluations import ReliabilityDisplay, RocDisplay
 from streamnb.plotting.forest import SlicesDisplay
+from streamnb.plotting.numbers import DecileDisplay, PredictionErrorDisplay
 from streamnb.plotting.scores import ScoreDisplay
 from streamnb.plotting.svg import WIDTH, Drawing, drawn
 from streamnb.plotting.telling import TellingFeaturesDisplay
 from streamnb.plotting.terms import AdditiveDisplay
 from streamnb.plotting.trees import TreeDisplay
+from streamnb.regression.errors import RegressionEvaluation
 from streamnb.reporting.describing import EACH
-from streamnb.reporting.facts import ClassCurves, Facts, Performance, SlicedMetrics, number
+from streamnb.reporting.facts import ClassCurves, Facts, Performance, SlicedMetrics, number, share
 
 MOST_SLICES = 20
 MOST_TERMS = 6
 MOST_DRAWN = 15  # features of a picture
 MOST_GROUPS = 4  # classes of a picture of features
+N_BARS = 30  # of a distribution of errors
 MOST_BRANCHES = 40  # features of a tree
 
 
@@ -41,9 +44,11 @@ class Picture:
 
 def pictures(model: Any, facts: Facts, draw_choice: Any = None) -> dict[str, list[Picture]]:
     """The pictures of each section of the page; `draw_choice` draws the candidates of a search on axes."""
-    by_section: dict[str, list[Picture]] = {"judged": [], "features": [], "choice": []}
+    by_section: dict[str, list[Picture]] = {"judged": [], "deciles": [], "features": [], "choice": []}
     if facts.judged is not None:
         by_section["judged"] = list(_of_judged(facts.judged))
+        if facts.judged.numbers is not None:
+            by_section |= _of_numbers(facts.judged.numbers)
         if facts.judged.slices is not None:
             by_section["slices"] = [_of_slices(facts.judged.slices)]
     by_section["features"] = list(_of_features(model, facts))
@@ -85,6 +90,38 @@ def _of_judged(judged: Performance) -> Iterator[Picture]:
         yield Picture(f"Scores for “{worst.label}”", text, drawing)
 
 
+def _of_numbers(found: RegressionEvaluation) -> dict[str, list[Picture]]:
+    """Predictions against true numbers, and their errors, by section."""
+    display = PredictionErrorDisplay(found)
+    text = f"R² {found.r2:.3f}, mean absolute error {number(found.mae)}."
+    true = drawn(display.plot, "true", 290)
+    errors = drawn(lambda ax: display.plot(ax, kind="errors"), "errors", 290)
+    sizes = drawn(lambda ax: _errors(ax, found.sample), "residuals", 250)
+    tenths = drawn(DecileDisplay(found).plot, "deciles", 290)
+    return {
+        "judged": [
+            Picture("True and predicted numbers", f"True numbers against predicted ones. {text}", true),
+            Picture("Errors", f"True numbers less predicted ones, against the prediction. {text}", errors),
+        ],
+        "sure": [Picture("How large errors are", "The distribution of errors.", sizes)],
+        "deciles": [Picture("True and predicted means", "Means of each tenth: see the table.", tenths)],
+    }
+
+
+def _errors(ax: Any, sample: np.ndarray) -> None:
+    """How errors are distributed."""
+    errors = sample[:, 0] - sample[:, 1]
+    low, high = np.quantile(errors, [0.005, 0.995]).tolist()
+    ends = np.linspace(low, high, N_BARS + 1) if high > low else np.linspace(low - 0.5, low + 0.5, N_BARS + 1)
+    heights = np.histogram(np.clip(errors, low, high), ends)[0] / len(errors)
+    ax.stairs(heights, ends, fill=True, color=line_style(0)["color"], alpha=0.6)
+    ax.axvline(0.0, color="0.5", linestyle="--")
+    ax.set(xlabel="true less predicted", ylabel="share of the rows", xlim=ends[[0, -1]])
+    number_axis(ax.xaxis)
+    low_share, high_share = (share(float(np.mean(sign * errors > 0.0))) for sign in (1.0, -1.0))
+    ax.set_title(f"{low_share} of the predictions are too low, {high_share} too high", loc="left")
+
+
 def _precision_recall(ax: Any, judged: Performance) -> None:
     for at, one in enumerate(judged.curves):
         own, rest = one.share * one.found, (1.0 - one.share) * one.others
@@ -123,15 +160,17 @@ def _of_slices(slices: SlicedMetrics) -> Picture:
     rows, metric, whole = slices.rows[:MOST_SLICES], slices.metrics[0], slices.whole[0]
     names = [shortened(f"{one.column} = {one.value}") for one in rows]
     numbers = np.array([one.numbers[0] for one in rows]).T
-    finding = f"The worst is {names[0]}; all rows have {whole:.3f}. Intervals that do not reach that are orange."
+    finding = f"{names[0]} is the most surely worse than all rows, which have {number(whole)} (dotted). "
+    finding += "Intervals that do not reach that are orange."
 
     def draw(ax: Any) -> None:
         display.plot(ax)
+        number_axis(ax.xaxis)
         for text in [*ax.texts]:  # numbers, which the table has
             text.remove()
 
-    display = SlicesDisplay(names, *numbers, line=whole, axis=f"{metric} (dotted: all rows)", finding=finding)
-    text = "; ".join(f"{name}: {value:.3f}" for name, value in zip(names, numbers[0], strict=True))
+    display = SlicesDisplay(names, *numbers, line=whole, axis=metric, finding=finding)
+    text = "; ".join(f"{name}: {number(value)}" for name, value in zip(names, numbers[0], strict=True))
     heading = f"{metric[:1].upper()}{metric[1:]} of slices"
     return Picture(heading, f"{heading}. {text}.", drawn(draw, "slices", 80 + 22 * len(rows)))
 
@@ -146,6 +185,13 @@ def _of_features(model: Any, facts: Facts) -> Iterator[Picture]:
             heading = " and ".join(name) if isinstance(name, tuple) else str(name)
             yield Picture(heading, f"What {heading} adds to the score.", drawn(_term(model, name), f"term{at}"))
         return
+    if getattr(model, "classes_", None) is None and described.features is not None and described.features.rows:
+        rows = described.features.rows[:MOST_DRAWN]
+        width = 520 if max(len(shortened(name)) for name, _ in rows) > 22 else WIDTH
+        unit = described.features.columns[1]
+        drawing = drawn(lambda ax: _bars(ax, rows, unit), "features", 90 + 18 * len(rows), width)
+        text = ", ".join(f"{name} {number(weight)}" for name, weight in rows)
+        yield Picture("What raises a prediction, and lowers it", f"{text}.", drawing)
     if described.weights:
         groups = _groups(described.weights)
         lines = sum(len(weights) for _, _, weights in groups) + len(groups)
@@ -163,6 +209,21 @@ def _of_features(model: Any, facts: Facts) -> Iterator[Picture]:
             lambda ax: TreeDisplay.from_estimator(model, ax=ax), "tree", 60 + 22 * model.n_features_in_, 520
         )
         yield Picture("Which column depends on which", "The tree of columns.", drawing)
+
+
+def _bars(ax: Any, rows: Any, unit: str) -> None:
+    """The weights of features of a regression, the largest on top."""
+    names, weights = zip(*sorted(rows, key=lambda row: -row[1]), strict=True)
+    places = np.arange(len(names))
+    colours = [COLOURS[0] if weight > 0.0 else COLOURS[1] for weight in weights]
+    ax.barh(places, weights, color=colours, height=0.75)
+    ax.axvline(0.0, color="0.3", linewidth=0.8)
+    ax.set_yticks(places, [shortened(name) for name in names])
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    ax.set_xlabel(unit)
+    number_axis(ax.xaxis)
+    strongest, _ = max(rows, key=lambda row: abs(row[1]))
+    ax.set_title(f"{shortened(strongest)} matters most", loc="left")
 
 
 def _groups(weights: Any) -> list[tuple[str, tuple[str, ...], np.ndarray]]:

@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from streamnb.core import persistence
 from streamnb.core.arguments import PerRow, Rows
 from streamnb.core.row_checks import NO_LABELS
@@ -29,7 +31,7 @@ from streamnb.rows.table_opening import as_table, is_table, open_tables
 
 HERE = Path(__file__).parent
 HEADLINE = "accuracy", "balanced_accuracy", "roc_auc", "expected_calibration_error", "r2", "rmse", "mae"
-SECTIONS = "judged", "slices", "features", "choice"  # with pictures
+SECTIONS = "judged", "deciles", "sure", "slices", "features", "choice"  # with pictures
 ROWS = 12  # of a table of thresholds
 
 
@@ -91,6 +93,8 @@ def _with_svg(picture: Picture) -> dict[str, Any]:
 def _verdict(facts: Facts) -> str:
     """How good the model is, in a sentence."""
     judged = facts.judged
+    if judged is not None and judged.numbers is not None:
+        return _verdict_of_numbers(judged)
     right = None if judged is None else next((one for one in judged.metrics if one.key == "accuracy"), None)
     if judged is None or right is None:
         return ""
@@ -102,6 +106,20 @@ def _verdict(facts: Facts) -> str:
     if right.guess is None:
         return f"{sentence}."
     return f"{sentence}. Always naming the most frequent class would be right for {share(right.guess)}."
+
+
+def _verdict_of_numbers(judged: Performance) -> str:
+    """How good predictions of numbers are, in two sentences."""
+    of = {one.key: one for one in judged.metrics}
+    off, kind = of["mae"], "deviance" if "d2" in of else "variance"
+    sentence = f"Predictions are off by {decimal(off.value)} on average"
+    if off.low is not None and judged.interval is not None:
+        sentence += f" ({decimal(off.low)} to {decimal(off.high)} with {100.0 * judged.interval:.3g} % confidence)"
+    explained = of.get("d2", of["r2"]).value
+    sentence += f", and explain {share(explained)} of the {kind} of {judged.n_rows:,} rows."
+    if explained <= 0.0:
+        sentence += " The mean of these rows, said for each of them, would be better."
+    return sentence
 
 
 def few(given: CutOffs) -> list[CutOff]:
@@ -138,7 +156,7 @@ def decimal(value: float | None) -> str:
     """A number with three decimals, or a share as a percentage."""
     if value is None or value != value or isinstance(value, Share):
         return share(value)
-    return f"{value:.3f}".replace("-", "−")
+    return number(value) if abs(value) >= 100.0 else f"{value:.3f}".replace("-", "−")
 
 
 @dataclass(frozen=True)
@@ -288,7 +306,7 @@ def _judged(model: Any, given: RowsToJudge) -> tuple[Performance | None, tuple[F
 
 def _facts_of(found: Any, other: Any) -> Performance | None:
     if isinstance(found, RegressionEvaluation):
-        return judged_numbers(found)
+        return judged_numbers(found, other)
     return None if found is None else judged(found, other)
 
 
@@ -320,7 +338,8 @@ def _evaluated(model: Any, given: RowsToJudge) -> Evaluation | RegressionEvaluat
         return evaluate(y, model.predict(X), **given_classes, **proba, **options)
     try:
         if not hasattr(model, "classes_"):
-            return model.evaluate(X, y, given.sample_weight)
+            options = options if np.size(model.intercept_) == 1 else {}
+            return model.evaluate(X, y, given.sample_weight, **options)
         return evaluate(model, X, y, sample_weight=given.sample_weight, **options)
     except ValueError as error:
         if y is None and str(error).startswith(NO_LABELS):

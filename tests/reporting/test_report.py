@@ -83,8 +83,18 @@ def test_other_estimators_of_a_search(page_of):
 
 
 def test_regressions(page_of):
-    page = page_of(snb.Ridge(1.0).fit(X[:, :4], X[:, 4]), X[:, :4], X[:, 4])
-    assert "Root mean squared error" in page and "predicts a number" in page
+    model = snb.ElasticNetCV(intervals=True).fit(X[:, :4], X[:, 4])
+    judged = model.evaluate(X[:, :4], X[:, 4], interval=0.95)
+    page = page_of(model, X[:, :4], X[:, 4], by={"half": np.arange(len(X)) % 2})
+    for text in (f"{judged.rmse:.3f}", "predicts a number", "off by", "rows inside", "lift", "mean absolute error"):
+        assert text in page
+    text = re.sub("<[^>]*>", "", page.split("<main>")[1].split("<script")[0])
+    assert "class" not in text.lower()
+    several = page_of(snb.Ridge(1.0).fit(X[:, :4], X[:, 3:5]), X[:, :4], X[:, 3:5])
+    assert "Root mean squared error" in several and "off by" not in several
+    counts = np.floor(np.exp(X[:, 4]))
+    page = page_of(snb.PoissonRegressor().fit(X[:, :4], counts), X[:, :4], counts)
+    assert "D²" in page and "model.calibrate(X, y)" in page
 
 
 def test_rows_without_labels_show_the_model_alone(two, page_of):
