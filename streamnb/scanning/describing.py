@@ -522,9 +522,9 @@ class Description:
 
     n_rows: int
     n_columns: int
-    target: ColumnDescription | None
+    target: "ColumnDescription | None"
     classes: dict[Any, int] | None
-    columns: tuple[ColumnDescription, ...]
+    columns: "tuple[ColumnDescription, ...]"
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from streamnb.estimators import (
     tree_nb,
 )
 from streamnb.problem import mixed, together
-from streamnb.regression import chosen, generalized, penalised
+from streamnb.regression import additive, chosen, generalized, penalised
 from streamnb.searching import comparing, search_result
 from streamnb.sharing import rounds, schema
 
@@ -32,6 +32,7 @@ REGISTERED = (
     comparing,
     together,
     mixed,
+    additive,
     chosen,
     penalised,
     generalized,
