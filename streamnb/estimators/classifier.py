@@ -432,12 +432,14 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         pandas.DataFrame
-            With the columns "feature", "value" (after transform, normalisation and idf), "weight" and "contribution",
-            the product of the two; "(intercept)" first, then the largest absolute contributions. They add up to
-            ``attrs["score"]``, the score of ``attrs["class"]`` in `decision_function`, which for two classes is that of
-            `classes_[1]`. For quadratic scores the column "mean", of the class, replaces "weight", and contributions
-            are ``-d_j (Sigma^-1 d)_j / 2``, d = x - mean: parts of the Mahalanobis distance (Garthwaite and Koch 2016).
-            Log determinants are part of the intercept.
+            With the columns "feature", "value" as it is in X, "weight" and "contribution", the product of the two, and
+            "class", the one that contributions speak for; "(intercept)" first, then the largest absolute contributions.
+            Weights are of what a transform, normalisation or idf makes of values, the column "transformed" where there
+            is one. For log-odds, of two classes or `against` another, "probability" is that of the class by the
+            contributions so far. They add up to ``attrs["score"]``, the score of ``attrs["class"]`` in
+            `decision_function`, which for two classes is that of `classes_[1]`. For quadratic scores the column "mean",
+            of the class, replaces "weight", and contributions are ``-d_j (Sigma^-1 d)_j / 2``, d = x - mean: parts of
+            the Mahalanobis distance (Garthwaite and Koch 2016). Log determinants are part of the intercept.
 
         Raises
         ------

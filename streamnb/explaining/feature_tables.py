@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import expit
 
 from streamnb.core import arguments, messages
 from streamnb.core.frames import pandas_for
@@ -272,17 +273,34 @@ def contributions(model: LinearModel, names: Any, rows: Source, class_: Any, aga
             "are of Beta features, which have two weights each"
         )
     names, normals = names_of(names, model.n_features), normals_of(model)
-    values = row_of(partial(_values, model), rows, model.n_features)
+    values, given = np.split(row_of(partial(_values, model), rows, 2 * model.n_features), 2)
     score = row_score(model, values, class_, against) if normals is None else normals.row_score(values, class_, against)
     order = np.argsort(-abs(score.parts), kind="stable")
     order = order[score.parts[order] != 0.0]
-    columns = (each[order].tolist() for each in (names, values, score.factors, score.parts))
+    factors = score.factors
+    if normals is None and model.scale is not None and np.allclose(given * model.scale, values, atol=0.0):
+        values, factors = given, factors * model.scale  # weights of values in the units of the rows
+    columns = {"value": np.append(1.0, given[order]), "transformed": np.append(1.0, values[order])}
+    if np.allclose(given, values, atol=0.0):
+        del columns["transformed"]
     of_intercept = score.intercept if score.column == "weight" else np.nan
-    table = [("(intercept)", 1.0, of_intercept, score.intercept), *zip(*columns, strict=True)]
-    frame = frame_of(("feature", "value", score.column, "contribution"), table)
+    columns |= {score.column: np.append(of_intercept, factors[order])}
+    columns |= {"contribution": np.append(score.intercept, score.parts[order])}
+    if _are_log_odds(model, score):
+        columns["probability"] = expit(np.cumsum(columns["contribution"]))
+    frame = pandas_for("explain").DataFrame({"feature": np.append("(intercept)", names[order]), **columns})
+    frame["class"] = score.class_
     total = float(score.intercept + score.parts.sum())
     frame.attrs |= {"class": score.class_, "against": score.against, "score": total}
     return frame
+
+
+def _are_log_odds(model: LinearModel, score: RowScore) -> bool:
+    """Whether a score is that of the log-odds of a class, against the other one or the named one."""
+    scheme = model.scheme
+    if not scheme.has_probabilities:
+        return False
+    return isinstance(scheme, TwoClasses) or (scheme.name == "joint" and score.against is not None)
 
 
 def row_of(function: Any, rows: Source, n_features: int) -> np.ndarray:
@@ -296,10 +314,12 @@ def row_of(function: Any, rows: Source, n_features: int) -> np.ndarray:
 
 
 def _values(model: LinearModel, chunk: Chunk, survey: Any) -> np.ndarray:
-    """The values that weights are multiplied by, (n_rows, n_features)."""
-    matrix: Any = model.prepared(chunk, survey).to_matrix()
-    values = (matrix.toarray() if sp.issparse(matrix) else matrix) + model.absent
-    return values if model.scale is None else values * model.scale
+    """The values that weights are multiplied by, and those of the rows if each has a column, (n_rows, 2 n_features)."""
+    matrices: list[Any] = [each.to_matrix() for each in (model.prepared(chunk, survey), chunk)]
+    values, given = (matrix.toarray() if sp.issparse(matrix) else matrix for matrix in matrices)
+    values = values + model.absent
+    values = values if model.scale is None else values * model.scale
+    return np.hstack([values, given if given.shape == values.shape else values])
 
 
 def names_of(names: Any, n_features: int) -> np.ndarray:

@@ -36,7 +36,9 @@ def test_contributions_add_up_to_scores(model):
         assert found["contribution"].sum() == pytest.approx(found.attrs["score"])
         assert found.attrs["class"] == model.predict(*row)[0]
         assert found["feature"][0] == "(intercept)" and (found["contribution"][1:].abs().diff()[1:] <= 0).all()
-        np.testing.assert_allclose(found["value"] * found["weight"], found["contribution"])
+        by = found["transformed" if "transformed" in found else "value"]
+        np.testing.assert_allclose(by * found["weight"], found["contribution"])
+        assert "probability" not in found and (found["class"] == found.attrs["class"]).all()
         for label in model.classes_:
             assert model.explain(*row, label).attrs["score"] == pytest.approx(scores[label], abs=1e-12)
         assert model.explain(*row, "a", "c").attrs["score"] == pytest.approx(scores["a"] - scores["c"], abs=1e-9)
@@ -62,3 +64,19 @@ def test_a_model_without_weights_of_its_columns_names_one_that_has():
     for asked in (lambda: model.explain(X[:1]), model.top_features):
         with refused(TypeError, "has no weights of a column for each category; LinearNB"):
             asked()
+
+
+@pytest.mark.parametrize("options", [{"standardize": True}, {"standardize": True, "transform": "log1p"}, {}], ids=str)
+def test_values_are_in_the_units_of_the_rows_and_probabilities_are_those_of_the_model(options):
+    X, y = RNG.lognormal(10.0, 1.0, (200, 2)).round(), np.where(np.arange(200) % 2, "yes", "no")
+    X[:, 0] *= 1.0 + (y == "yes")
+    model = snb.SoftmaxRegression(**options).fit(X, y)
+    for label, proba in zip(model.classes_, model.predict_proba(X[[7]])[0], strict=True):
+        found = model.explain(X[[7]], label)
+        assert dict(zip(found["feature"][1:], found["value"][1:], strict=True)) == {0: X[7, 0], 1: X[7, 1]}
+        assert found["probability"].iloc[-1] == pytest.approx(proba) and (found["class"] == label).all()
+        by = found["transformed" if "transform" in options else "value"]
+        np.testing.assert_allclose(by * found["weight"], found["contribution"])
+    three = snb.LinearNB("poisson").fit(X, np.arange(200) % 3)
+    found, proba = three.explain(X[[7]], 0, 2), three.predict_proba(X[[7]])[0]
+    assert found["probability"].iloc[-1] == pytest.approx(proba[0] / (proba[0] + proba[2]))
