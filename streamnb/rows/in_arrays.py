@@ -20,7 +20,7 @@ from streamnb.rows.boundary import as_matrix, check_not_delayed, computed, dask_
 from streamnb.rows.labels import ColumnsByName, InMemory, Pending, RequestColumns, RowColumns, Stored, in_zarr, y_check
 from streamnb.rows.row_blocks import Block, cut_csr
 from streamnb.rows.source import Source, multiple
-from streamnb.rows.zarr_reading import Clock, CSRCursor, CSRStore, Cursor, Readers, ahead, check_complete, timed
+from streamnb.rows.zarr_reading import Clock, CSRCursor, CSRStore, Cursor, Readers, check_complete, timed
 
 
 class ArraySource(Source):
@@ -185,9 +185,9 @@ class ZarrSource(Source):
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         end = (self.n_rows or 0) if stop is None else stop
-        with Readers(self.reading) as readers:
+        with Readers(self.reading, self.stored) as readers:
             ask, pending = self._columns.reader(start, readers), self._pending_rows(readers, start, end)
-            yield from ahead(partial(self._block, rows, ask(row, until), row) for row, until, rows in pending)
+            yield from readers.ahead(partial(self._block, rows, ask(row, until), row) for row, until, rows in pending)
 
     def _pending_rows(self, readers: Readers, start: int, stop: int) -> Iterator[tuple[int, int, Callable[[], Any]]]:
         """Yield the first row, the end row and a function that waits for the rows, for all in [start, stop)."""

@@ -14,6 +14,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Iterable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar, TypeVarTuple
 
 import numpy as np
@@ -40,12 +41,16 @@ def with_retries(action: Callable[[], T], store: Any) -> T:
 
 def attempts_at(store: Any) -> int:
     """The number of attempts for a store: one if it is local, where an error means damaged data."""
+    return stored_files.ATTEMPTS if is_remote(store) else 1
+
+
+def is_remote(store: Any) -> bool:
+    """Whether a store, or what is at a path or URL, answers through a network, as far as one can know."""
     while isinstance(store, WrapperStore):
         store = store._store
     if isinstance(store, str):
-        return stored_files.ATTEMPTS if "://" in store and not store.startswith("file://") else 1
-    local = isinstance(store, (LocalStore, MemoryStore, ZipStore)) or not hasattr(store, "get")
-    return 1 if local else stored_files.ATTEMPTS
+        return "://" in store and not store.startswith("file://")
+    return hasattr(store, "get") and not isinstance(store, (LocalStore, MemoryStore, ZipStore))
 
 
 def check_layout(array: zarr.Array) -> zarr.Array:
@@ -87,18 +92,22 @@ def shards_bear_checksums(array: zarr.Array) -> bool:
     return True
 
 
+AT_ONCE = 256  # chunks that a store without lists is asked for
 AHEAD = 2  # blocks that are read in advance
 N_READERS = 4  # one thread for each array of those blocks
-WHOLE_BYTES = 1 << 26  # limit of a last chunk without checksum that is read whole, beyond the end of the array
+REMOTE_AHEAD, N_REMOTE_READERS = 8, 16  # of a store whose answers take their time
+WHOLE_BYTES = 1 << 26  # limit of a shard that is read whole, and of a last chunk without checksum beyond the array
 _PIPELINE = {"codec_pipeline.path": "zarrs.ZarrsCodecPipeline", "codec_pipeline.validate_checksums": True}
 _lock = threading.Lock()  # zarr's configuration is global, and several readers share a clock
 _processes: set[int] = set()  # this process and its ancestors, if they used zarrs before a fork
 
 
 def with_fast_codecs(array: zarr.Array) -> zarr.Array:
-    """Reopen an array with the zarrs codec pipeline, which zarr binds when an array is opened."""
+    """Reopen a local array with the zarrs codec pipeline, which zarr binds when an array is opened."""
     if _processes | {os.getpid()} != {os.getpid()}:
         return array  # zarrs would wait for threads that did not survive the fork
+    if is_remote(array.store):
+        return array  # zarrs waits for as many answers at a time as there are cores, and zarr for many
     if not array.dtype.isnative or not shards_bear_checksums(array):
         return array  # zarrs reads only native byte order, and crashes on a damaged shard index
     # zarrs warns if it falls back to zarr's own pipeline, as for strings, or reopens a store
@@ -158,12 +167,8 @@ def check_filled(array: zarr.Array, name: str) -> None:
     """
     if array.attrs.get(EMPTY_CHUNKS) is False:
         return
-    try:
-        stored = sync(_stored_keys([array]))[0]
-    except Exception:  # web servers that list no keys raise errors of any type
-        return
-    missing = len(_missing(array, stored))
-    if missing == 0 or not stored:  # nor do these list the metadata
+    missing = len(_missing(array, with_retries(lambda: sync(_stored_keys([array])), array.store)[0]))
+    if missing == 0:
         return
     fill = repr(np.asarray(array.fill_value).item())
     what = f"{name}: {_lacking(array, missing)}, whose values count as {fill}; copy the store again"
@@ -186,30 +191,55 @@ def _grid(array: zarr.Array) -> list[int]:
 
 def _missing(array: zarr.Array, stored: set[str]) -> list[tuple[int, ...]]:
     """The places of chunks that are not among the stored keys."""
+    return [at for at in np.ndindex(*_grid(array)) if _key(array, at) not in stored]
+
+
+def _key(array: zarr.Array, at: tuple[int, ...]) -> str:
+    """Where a chunk is stored."""
     folder = f"{array.path}/" if array.path else ""
-    return [at for at in np.ndindex(*_grid(array)) if folder + array.metadata.encode_chunk_key(at) not in stored]
+    return folder + array.metadata.encode_chunk_key(at)
 
 
 async def _stored_keys(arrays: Iterable[zarr.Array]) -> list[set[str]]:
-    """The stored keys of each array, listed concurrently."""
+    """The stored keys of each array, listed concurrently; each chunk is asked for where a web server lists nothing."""
 
     async def of_one(array: zarr.Array) -> set[str]:
         prefix = array.store_path.path
-        return {key async for key in array.store.list_prefix(f"{prefix}/" if prefix else "")}
+        try:
+            listed = {key async for key in array.store.list_prefix(f"{prefix}/" if prefix else "")}
+        except Exception:  # of any type, where a server has no lists
+            listed = set()
+        return listed or await _answered_keys(array)
 
     return await asyncio.gather(*map(of_one, arrays))
+
+
+async def _answered_keys(array: zarr.Array) -> set[str]:
+    """The keys of the chunks that a store tells the size of."""
+    keys = (_key(array, at) for at in np.ndindex(*_grid(array)))
+    found = set()
+    while some := list(islice(keys, AT_ONCE)):
+        sizes = await asyncio.gather(*map(array.store.getsize, some), return_exceptions=True)
+        for key, size in zip(some, sizes, strict=True):
+            if isinstance(size, int):
+                found.add(key)
+            elif not isinstance(size, FileNotFoundError):
+                raise size
+    return found
 
 
 class Cursor:
     """Reads an array sequentially from element `start` on; every chunk is read and decoded once.
 
-    Chunks are read whole, so that checksums are verified; elements not taken yet are kept. `readers`, if given,
-    read requested elements in the background.
+    Chunks are read whole, so that checksums are verified, and shards of a remote store, so that one request brings
+    them; elements not taken yet are kept. `readers`, if given, read requested elements in the background.
     """
 
     def __init__(self, array: zarr.Array, start: int = 0, readers: "Readers | None" = None):
         self._array = with_fast_codecs(array)
-        self._unit = max(array.chunks[0], 1)
+        whole = array.shards or array.chunks
+        in_one_request = is_remote(array.store) and math.prod(whole) * array.dtype.itemsize <= WHOLE_BYTES
+        self._unit = max(whole[0] if in_one_request else array.chunks[0], 1)
         self._length = array.shape[0]
         self._submit = _finished_future if readers is None else readers.submit
         self._run = readers.run if readers is not None and _read_by_zarrs(self._array) else sync
@@ -355,8 +385,10 @@ class _InlineLoop(asyncio.SelectorEventLoop):
 class Readers:
     """Threads that read the arrays of blocks, started in the order of requests; a context manager."""
 
-    def __init__(self, clock: Clock, n_threads: int = N_READERS):
-        self._pool = ThreadPoolExecutor(n_threads, "streamnb-reader")
+    def __init__(self, clock: Clock, arrays: Iterable[Any] = ()):
+        remote = any(is_remote(array.store) for array in arrays)
+        self._ahead = REMOTE_AHEAD if remote else AHEAD
+        self._pool = ThreadPoolExecutor(N_REMOTE_READERS if remote else N_READERS, "streamnb-reader")
         self._clock = clock
         self._own = threading.local()
         self._loops: list[_InlineLoop] = []
@@ -382,6 +414,16 @@ class Readers:
     def submit(self, function: Callable[..., T], *arguments: Any) -> "Future[T]":
         return self._pool.submit(self._run, function, *arguments)
 
+    def ahead(self, requests: Iterable[Callable[[], T]]) -> Generator[T]:
+        """Yield the result of each function in order, while some later requests are already in progress."""
+        waiting: deque[Callable[[], T]] = deque()
+        for item in requests:
+            waiting.append(item)
+            if len(waiting) > self._ahead:
+                yield waiting.popleft()()
+        while waiting:
+            yield waiting.popleft()()
+
     def _run(self, function: Callable[..., T], *arguments: Any) -> T:
         with Clock() as own:
             done = function(*arguments)
@@ -395,17 +437,6 @@ def _finished_future(function: Callable[..., T], *arguments: Any) -> "Future[T]"
     future: Future[T] = Future()
     future.set_result(function(*arguments))
     return future
-
-
-def ahead(requests: Iterable[Callable[[], T]]) -> Generator[T]:
-    """Yield the result of each function in order, while `AHEAD` later requests are already in progress."""
-    waiting: deque[Callable[[], T]] = deque()
-    for item in requests:
-        waiting.append(item)
-        if len(waiting) > AHEAD:
-            yield waiting.popleft()()
-    while waiting:
-        yield waiting.popleft()()
 
 
 class CSRStore(NamedTuple):
