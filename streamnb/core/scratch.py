@@ -9,7 +9,8 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
-from zlib import crc32
+
+import numpy as np
 
 from streamnb.core import messages
 from streamnb.core.memory import check_memory_limit, size
@@ -135,6 +136,15 @@ def _file_system(path: str, mounts: str) -> str | None:
     return points[max(above, key=len)] if above else None
 
 
+def checksum_of(parts: list[memoryview]) -> int:
+    """The sum of all words of 8 bytes, which takes a quarter of the time of a CRC."""
+    total = 0
+    for part in parts:
+        end = len(part) - len(part) % 8
+        total += int(np.frombuffer(part[:end], np.uint64).sum()) + int.from_bytes(part[end:], "little")
+    return total % 2**64
+
+
 class ScratchFile:
     """A file without a name, to which records are appended, each with its checksum.
 
@@ -156,20 +166,16 @@ class ScratchFile:
 
     def append(self, parts: list[memoryview]) -> None:
         """Write a record: parts, each of which begins at a multiple of ALIGNED bytes."""
-        offset, checksum, padded = (
-            self.nbytes,
-            0,
-            [part for each in parts for part in (each, memoryview(bytes(-len(each) % ALIGNED)))],
-        )
+        offset = self.nbytes
+        padded = [part for each in parts for part in (each, memoryview(bytes(-len(each) % ALIGNED)))]
         n_bytes = sum(map(len, padded))
         if n_bytes > _Settings.limit - _Settings.used:
             raise OSError(f"scratch files would take more than the limit of {size(_Settings.limit)}")
         if n_bytes > self._free - self.nbytes:
             raise OSError(f"the disk of {self.where} has no space for more than {size(self._free)} of them")
         for part in padded:
-            checksum = crc32(part, checksum)
             self._file.write(part)
-        self._records.append((offset, list(map(len, parts)), checksum))
+        self._records.append((offset, list(map(len, parts)), checksum_of(parts)))
         self._take(n_bytes)
 
     def close_writing(self) -> None:
@@ -183,10 +189,11 @@ class ScratchFile:
         for length in lengths:
             starts.append(starts[-1] + length + -length % ALIGNED)
         record = self._bytes(offset, starts[-1])
-        if crc32(record) != checksum:
-            raise OSError(f"a scratch file in {self.where} has changed at byte {offset}: its checksum is wrong")
         view = memoryview(record)
-        return [view[start : start + length] for start, length in zip(starts, lengths, strict=False)]
+        parts = [view[start : start + length] for start, length in zip(starts, lengths, strict=False)]
+        if checksum_of(parts) != checksum:
+            raise OSError(f"a scratch file in {self.where} has changed at byte {offset}: its checksum is wrong")
+        return parts
 
     def _bytes(self, offset: int, n_bytes: int) -> bytes:
         """Bytes of the file; not of a mapping, whose errors would end the process."""

@@ -160,6 +160,83 @@ def _sum_one_by_one(
             out[0, columns] += float(data[p]) * table[indices[p], columns]
 
 
+def _score_rows(
+    typing_context: Any, values: Any, begin: Any, first: Any, stop: Any, column: Any, out: Any, r: Any
+) -> Any:
+    """out[begin + i, r] += sum of values[begin + i, j] * column[1 + j - first], j from first to stop, i < LANES.
+
+    Four columns at a time: products along each row, which are transposed, so that each sum is in the order of columns.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        values, begin, first, stop, column, out, r = arguments
+        kinds, one, place = signature.args, first.type(1), partial(item_at, context, builder)
+        rows = [builder.add(begin, begin.type(i)) for i in range(LANES)]
+        into = [place(kinds[5], out, [row, r]) for row in rows]
+        quads = [range(half, half + 4) for half in range(0, LANES, 4)]
+        sums = [alloca_once_value(builder, gathered(builder, [builder.load(into[i]) for i in quad])) for quad in quads]
+
+        def weight_of(j: Any) -> Any:
+            return builder.add(builder.sub(j, first), one)
+
+        def products(row: Any, j: Any, weights: Any) -> Any:
+            four = builder.load(lanes_at(context, builder, kinds[0], values, [row, j], 4), align=1)
+            return builder.fmul(as_doubles(builder, four, kinds[0].dtype), weights)
+
+        rest = builder.sub(stop, builder.srem(builder.sub(stop, first), one.type(4)))
+        with for_range_slice(builder, first, rest, one.type(4)) as (j, _):
+            weights = builder.load(lanes_at(context, builder, kinds[4], column, [weight_of(j)], 4), align=8)
+            for quad, total in zip(quads, sums, strict=True):
+                for of_column in transposed(builder, [products(rows[i], j, weights) for i in quad]):
+                    builder.store(builder.fadd(builder.load(total), of_column), total)
+        with for_range_slice(builder, rest, stop, one) as (j, _):
+            weight = spread(builder, builder.load(place(kinds[4], column, [weight_of(j)])), 4)
+            for quad, total in zip(quads, sums, strict=True):
+                four = gathered(builder, [builder.load(place(kinds[0], values, [rows[i], j])) for i in quad])
+                product = builder.fmul(as_doubles(builder, four, kinds[0].dtype), weight)
+                builder.store(builder.fadd(builder.load(total), product), total)
+        for quad, total in zip(quads, sums, strict=True):
+            for lane, i in enumerate(quad):
+                builder.store(builder.extract_element(builder.load(total), int32_t(lane)), into[i])
+        return context.get_dummy_value()
+
+    return types.void(values, intp, intp, intp, column, out, intp), generate
+
+
+def gathered(builder: Any, items: list) -> Any:
+    """A vector of these items."""
+    vector = ir.Constant(ir.VectorType(items[0].type, len(items)), ir.Undefined)
+    for lane, item in enumerate(items):
+        vector = builder.insert_element(vector, item, int32_t(lane))
+    return vector
+
+
+def as_doubles(builder: Any, vector: Any, dtype: Any) -> Any:
+    """A vector as float64, given the type of its items."""
+    doubles = ir.VectorType(ir.DoubleType(), vector.type.count)
+    if isinstance(dtype, types.Float):
+        return vector if dtype == types.float64 else builder.fpext(vector, doubles)
+    signed = isinstance(dtype, types.Integer) and dtype.signed
+    return builder.sitofp(vector, doubles) if signed else builder.uitofp(vector, doubles)
+
+
+def transposed(builder: Any, rows: list) -> list:
+    """The columns of four vectors of four lanes."""
+    index = partial(ir.Constant, ir.VectorType(int32_t, 4))
+    a, b, c, d = rows
+    low, high = index([0, 4, 2, 6]), index([1, 5, 3, 7])
+    pairs = [(builder.shuffle_vector(a, b, way), builder.shuffle_vector(c, d, way)) for way in (low, high)]
+    first, last = index([0, 1, 4, 5]), index([2, 3, 6, 7])
+    return [builder.shuffle_vector(*pairs[k % 2], (first, last)[k // 2]) for k in range(4)]
+
+
+def _score_one_by_one(values: Any, begin: Any, first: Any, stop: Any, column: Any, out: Any, r: Any) -> None:
+    """The same for interpreted kernels."""
+    rows = slice(begin, begin + LANES)
+    for j in range(first, stop):
+        out[rows, r] += values[rows, j].astype(np.float64) * column[1 + j - first]
+
+
 def _fill_lanes(typing_context: Any, out: Any, begin: Any, value: Any, step: Any) -> Any:
     """out[begin + l] = value + step * l, l < LANES, all at once; step is a compile-time 0, or 1 for integers."""
 
@@ -362,6 +439,7 @@ prefetch: Any = _no_prefetch if flags.DISABLE_JIT else intrinsic(_prefetch)
 product_error: Any = _split_product_error if flags.DISABLE_JIT else intrinsic(_product_error)
 add_lanes: Any = _add_one_by_one if flags.DISABLE_JIT else intrinsic(_add_lanes)
 sum_lanes: Any = _sum_one_by_one if flags.DISABLE_JIT else intrinsic(prefer_literal=True)(_sum_lanes)
+score_rows: Any = _score_one_by_one if flags.DISABLE_JIT else intrinsic(_score_rows)
 fill_lanes: Any = _fill_one_by_one if flags.DISABLE_JIT else intrinsic(prefer_literal=True)(_fill_lanes)
 screen_lanes: Any = _screen_one_by_one if flags.DISABLE_JIT else intrinsic(_screen_lanes)
 add_singles: Any = _add_singles_one_by_one if flags.DISABLE_JIT else intrinsic(_add_singles)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from streamnb.kernels.compiler import brick, kernel
-from streamnb.kernels.lanes import LANES, prefetch, sum_lanes
+from streamnb.kernels.lanes import LANES, prefetch, score_rows, sum_lanes
 
 FEW = 3  # columns; fewer are summed one by one
 TILE = 2 * LANES  # dense rows that are scored together
@@ -94,9 +94,9 @@ def score_dense(values, weights, room, out):
             columns[r, 0] = 1.0  # starts from the present scores, so that all terms are added in order
             for j in range(first, stop):
                 columns[r, 1 + j - first] = weights[j, r]
-        for begin in range(0, tiled if few else 0, 8):
+        for begin in range(0, tiled if few else 0, LANES):
             for r in range(out.shape[1]):
-                score_eight(values, begin, first, stop, columns[r], out, r)
+                score_rows(values, begin, first, stop, columns[r], out, r)
         for begin in range(0, 0 if few else tiled, TILE):
             if TILED_FROM * turn(values, begin, first, stop, turned) < TILE * (stop - first):
                 add_rows(values, weights, begin, begin + TILE, first, stop, out)
@@ -108,25 +108,6 @@ def score_dense(values, weights, room, out):
                 for i in range(TILE):
                     out[begin + i, r] = sums[0, i]
     add_rows(values, weights, tiled, n_rows, np.intp(0), n_features, out)  # a literal would be compiled separately
-
-
-@brick
-def score_eight(values, begin, first, stop, column, out, r):
-    # out[begin + i, r] += sum over j from first to stop of x[begin + i, j] * column[1 + j - first], i < 8: eight sums
-    # that do not wait for each other
-    rows, sums = values[begin : begin + 8], out[begin : begin + 8, r]
-    a, b, c, d, e, f, g, h = sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6], sums[7]
-    for j in range(first, stop):
-        w = column[1 + j - first]
-        a += rows[0, j] * w
-        b += rows[1, j] * w
-        c += rows[2, j] * w
-        d += rows[3, j] * w
-        e += rows[4, j] * w
-        f += rows[5, j] * w
-        g += rows[6, j] * w
-        h += rows[7, j] * w
-    sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6], sums[7] = a, b, c, d, e, f, g, h
 
 
 @brick

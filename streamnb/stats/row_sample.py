@@ -108,16 +108,19 @@ class RowSample:
         key += np.uint64(self._seed * int(GOLDEN) % 2**64)
         for _ in range(2):  # twice, as the numbers hashed once decide the folds
             scatter_bits(key.copy(), key)
-        if labels.ndim == 1:
-            labels = sp.csr_array((np.ones(n_rows, np.uint8), labels, np.arange(n_rows + 1)), (n_rows, self._n_classes))
         weight = np.ones(n_rows) if weight is None else np.asarray(weight, np.float64)
-        rows = np.flatnonzero((key.astype(np.float64) <= self._limit(labels)) & (weight > 0.0))
+        limit = self._limit(labels) if labels.ndim == 2 else np.maximum(self._limits[labels], self._limits[-1])
+        rows = np.flatnonzero((key.astype(np.float64) <= limit) & (weight > 0.0))
         if not rows.size:
             return
+        of_rows = labels[rows]
+        if labels.ndim == 1:
+            cells = np.ones(len(rows), np.uint8), of_rows, np.arange(len(rows) + 1)
+            of_rows = sp.csr_array(cells, (len(rows), self._n_classes))
         some = chunk.picked(rows)
         X = (some if columns is None else some.of_columns(columns)).to_matrix()
         X = X.copy() if isinstance(X, np.ndarray) else X
-        self._kept.append(SampledRows(X, sp.csr_array(labels[rows]), weight[rows], folds[rows], key[rows]))
+        self._kept.append(SampledRows(X, sp.csr_array(of_rows), weight[rows], folds[rows], key[rows]))
         self._n_new += len(rows)
         if self._n_new > max(self._size * (self._most / KEY_END), self._each * self._n_classes):
             self._prune()
