@@ -104,9 +104,10 @@ class Unmade:
         self.name, self.state = name, state
 
     def __getattr__(self, part: str) -> Any:
-        if part in ("name", "state") or part not in self.state:
-            raise AttributeError(f"{self.name} has no part {part!r}")
-        return self.state[part]
+        parts = vars(self).get("state", {})  # nothing is there yet when it is unpickled
+        if part not in parts:
+            raise AttributeError(f"an unmade object has no part {part!r}")
+        return parts[part]
 
     def made(self) -> Any:
         """The object; an error says what is wrong with the file."""

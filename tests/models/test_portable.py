@@ -1,6 +1,7 @@
 """Models by themselves: light to load, the same answers by NumPy as by compiled loops, damaged files refused."""
 
 import json
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -170,3 +171,11 @@ def test_labels_against_one_of_them_keep_their_probabilities(tmp_path):
     for wrong in ({"reference": 3}, {"reference": None}, {"probabilities": "sigmoid"}, {"multilabel": False}):
         with refused(ValueError, "reference=|probabilities="):
             PortableModel._from_state({**again._to_state(), **wrong})
+
+
+@pytest.mark.parametrize("rows", [pd.DataFrame({"city": ["Rome", "Oslo"] * 20}), ["red wine", "blue sea"] * 20])
+def test_light_models_of_raw_rows_go_to_other_processes(rows, tmp_path):
+    model = snb.SoftmaxRegression(l2=1.0).fit(rows, np.array(["a", "b", "b", "a"] * 10))
+    model.save(tmp_path / "m.snb", stats=False)
+    sent = pickle.loads(pickle.dumps(snb.load(tmp_path / "m.snb")))
+    np.testing.assert_array_equal(sent.predict_proba(rows), model.predict_proba(rows))
