@@ -11,6 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from streamnb.core import arguments
 from streamnb.core.arguments import PerRow, Rows
+from streamnb.core.row_checks import check_min_size
 from streamnb.core.threads import check_n_threads
 from streamnb.encoding.ngrams import NGrams, check_n_features, columns_of, hashes_of, names_of_hashed
 from streamnb.encoding.sequences import KMers
@@ -208,9 +209,16 @@ class Hashed(TransformerMixin, BaseEstimator):
         """The columns of X, each an array of objects."""
         if sp.issparse(X):
             raise TypeError("X is sparse; Hashed takes a data frame, an array or a list of lists: X.toarray()")
+        if getattr(getattr(X, "dtype", None), "kind", None) == "c":
+            raise ValueError("Complex data not supported: X should hold strings, whole numbers or other categories")
         given = X if hasattr(X, "columns") else np.asarray(X, object)
-        if len(given.shape) != 2 or not given.shape[1]:
-            raise ValueError(f"X has shape {given.shape}; it should be a table of shape (n_rows, n_columns)")
+        if len(given.shape) != 2:
+            raise ValueError(
+                f"X has shape {given.shape}; it should be a table of shape (n_rows, n_columns). Reshape your data: "
+                "X.reshape(-1, 1) is one column"
+            )
+        if reset:
+            check_min_size(*given.shape)
         validate_data(self, given, reset=reset, skip_check_array=True)
         table = np.asarray(given, object)
         return list(table.T)
