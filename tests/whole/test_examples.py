@@ -358,6 +358,7 @@ def test_searches_choose_better_pixels_than_a_criterion(output):
     assert score["backward"] > score["fcbf"] and "of 40 candidates" in output
 
 
+@pytest.mark.filterwarnings("ignore:.*of those tried")  # the texts are those of this Python
 def test_a_corpus_is_filtered(printed):
     output = printed("filter_corpus", "--files", 150)
     (kept,) = [line for line in output.splitlines() if " kept (10.0%), " in line]
