@@ -76,6 +76,9 @@ class AdditiveRegressor(AdditiveModel, GeneralizedRegressor):
         The share of the deviance that is explained on held-out folds (R^2 for squared errors), of that choice.
     cv_results_ : dict of arrays
         All points that were judged, as of `AdditiveClassifier`.
+    residuals_ : Residuals or None
+        Of held-out rows of the folds, from which ``predict(X, interval=0.9)`` has its intervals; with `offset` there
+        are none before `calibrate`.
     intercept_ : float
     coef_ : (n_columns,)
         The scores of all steps and cells.
@@ -168,6 +171,7 @@ class AdditiveRegressor(AdditiveModel, GeneralizedRegressor):
         self.report_, self.n_features_in_ = found.report, found.step.n_features
         self._keep_weights(found.weights, found.intercept, found.trained.history, found.trained.converged)
         self._keep_terms(found.tables, found.best, found.judged)
+        self.residuals_ = found.residuals
         if not self.converged_:
             messages.warn(
                 f"max_passes={self.max_passes} reads were spent: the gradient is {found.trained.left:.1e} of that of "
@@ -229,7 +233,7 @@ class AdditiveRegressor(AdditiveModel, GeneralizedRegressor):
         return RegressionWeights(weights, intercepts, names, self.encoding_, self._loss, steps, step.n_features)
 
     def _replace_weights(self, weights: np.ndarray) -> None:
-        self.coef_ = weights[:, 0].copy()
+        self.coef_, self.residuals_ = weights[:, 0].copy(), None  # which are of other scores
 
     # ---- files -------------------------------------------------------------------------------------------------------
 

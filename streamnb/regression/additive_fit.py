@@ -15,6 +15,7 @@ from streamnb.fits.statistic import Statistic
 from streamnb.models.additive import TermTables
 from streamnb.passes.contract import Reading, ReadRequest, Report, RunOptions
 from streamnb.problem.losses import TweedieLoss, slopes_bound
+from streamnb.regression.conformal import HeldOutResiduals, Residuals
 from streamnb.regression.exposed import ONE_CLASS, Exposed, ExposedSums, LossTotals
 from streamnb.regression.target_sums import TargetScan
 from streamnb.rows.boundary import as_chunk, checked
@@ -122,6 +123,13 @@ class Targets:
         y = (rows.labels.data - self.centre) / self.scale
         return NumberLosses(self.loss, self.unit, y)
 
+    def residuals_of(self, rows: SampledRows, scores: np.ndarray) -> Residuals:
+        """The distribution of residuals of sampled rows, given their held-out scores, (n_rows,)."""
+        held_out = HeldOutResiduals.asked(self.loss, False, None, np.zeros((1, 1)))
+        mean = self.loss.mean(scores * self.scale + self.centre)
+        held_out.add_predicted(rows.labels.data, mean, rows.weight)
+        return held_out.found()
+
 
 @dataclass(frozen=True)
 class NumberObjective(Objective):
@@ -226,7 +234,10 @@ class TermSums(Statistic):
 
 @dataclass(frozen=True, eq=False)
 class FittedNumbers:
-    """A fitted additive model of numbers: columns of terms with weights (n_columns, 1), and what is known of both."""
+    """A fitted additive model of numbers: columns of terms with weights (n_columns, 1), and what is known of both.
+
+    `residuals` are those of held-out rows; None where they have offsets, which a sample does not keep.
+    """
 
     step: TermColumns
     weights: np.ndarray
@@ -236,6 +247,7 @@ class FittedNumbers:
     judged: list[JudgedPoint]
     trained: Trained
     report: Report
+    residuals: Residuals | None = None
 
 
 def fit_numbers(
@@ -260,9 +272,10 @@ def fit_numbers(
     targets = targets.in_units_of(drawn)
     judge, n_folds = NumberJudge(drawn, targets.losses_of(drawn)), len(sums.targets.folds)
     choice = chosen_terms(coded, sums.moments.whole, drawn, judge, n_folds, request, options)
+    residuals = None if offset else targets.residuals_of(drawn, choice.held_out[:, 0])
     del drawn, judge
     found = yield from _of_all_rows(targets, coded, request, choice, given, method, options)
-    return replace(found, report=report + of_sample + found.report)
+    return replace(found, report=report + of_sample + found.report, residuals=residuals)
 
 
 def _sampled(

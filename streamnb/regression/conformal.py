@@ -113,8 +113,11 @@ class HeldOutResiduals(Statistic):
         if self.folding is not None:
             own = self.folding.numbers(block.first_row, block.n_rows, block.split, 0)
         mean = self.loss.mean(scores[np.arange(len(own)), own] + (table[:, 1] if self.offset else 0.0))
-        residuals = (table[:, 0] - mean) / deviations(mean, self.loss.power)
-        counted = weight > 0.0
+        self.add_predicted(table[:, 0], mean, weight)
+
+    def add_predicted(self, y: np.ndarray, mean: np.ndarray, weight: np.ndarray) -> None:
+        """Add targets and their held-out predictions, (n_rows,)."""
+        residuals, counted = (y - mean) / deviations(mean, self.loss.power), weight > 0.0
         groups = np.zeros((int(counted.sum()), 1), np.int64)
         self.counts.add(residuals[counted][:, None, None], groups, weight[counted])
 

@@ -184,12 +184,16 @@ def check_sample(coded: CodedRows, n_rows: int, options: RunOptions) -> None:
 
 @dataclass(frozen=True, eq=False)
 class AdditiveChoice:
-    """The terms and the point that were chosen, all points judged, and deviations of scores as in `TermTables`."""
+    """The terms and the point that were chosen, all points judged, and deviations of scores as in `TermTables`.
+
+    `held_out` (n_rows, R) are the scores of the sampled rows by the models without their folds.
+    """
 
     terms: AdditiveTerms
     best: JudgedPoint
     judged: list[JudgedPoint]
     deviations: np.ndarray
+    held_out: np.ndarray
 
     @property
     def factors(self) -> np.ndarray:
@@ -219,10 +223,10 @@ def chosen_terms(
     judge.check()
     best, stage, judged = choose(chooser, request, coded.features)
     terms = replace(alone, pairs=tuple(stage.pairs[ALL]))
-    deviations = _deviations(terms.columns(), best, stage)
+    deviations, held_out = _deviations(terms.columns(), best, stage), stage.rows.held_out(best.weights)
     for point in judged:
         point.weights.clear()
-    return AdditiveChoice(terms, best, judged, deviations)
+    return AdditiveChoice(terms, best, judged, deviations, held_out)
 
 
 def _check_classes(stats: ClassStats, request: AdditiveRequest, who: str) -> None:

@@ -129,6 +129,17 @@ def test_rows_of_weight_0_do_not_count_and_curves_may_be_monotone():
     assert "x0" not in model.terms_["name"][model.terms_["kind"] == "pair"].explode().tolist()
 
 
+@pytest.mark.parametrize("loss", ["squared", "gamma"])
+def test_intervals_hold_as_many_further_numbers_as_they_say(loss, tmp_path):
+    model = snb.AdditiveRegressor(loss, interactions=[(1, 2)], **FAST).fit(X[:400], Y[loss][:400])
+    model.save(tmp_path / "m.snb")
+    _, low, high = snb.load(tmp_path / "m.snb").predict(X[400:], interval=0.8).T
+    assert 0.7 < ((low <= Y[loss][400:]) & (Y[loss][400:] <= high)).mean() < 0.9
+    counted = snb.AdditiveRegressor("poisson", interactions=0, **FAST).fit(X, Y["poisson"], offset=np.log(YEARS))
+    with pytest.raises(ValueError, match="needs residuals of held-out rows"):
+        counted.predict(X, interval=0.8)
+
+
 def test_explanations_add_up_and_exports_answer_as_the_model(tmp_path):
     model = snb.AdditiveRegressor("gamma", interactions=1, **FAST).fit(FRAME, Y["gamma"])
     predicted, added = model.predict(FRAME), model.contributions(FRAME)
