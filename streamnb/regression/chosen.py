@@ -141,6 +141,9 @@ class ElasticNetCV(LinearRegressor):
         self.n_iter_ = int(path.n_iter[:, at[best]].max(initial=0))
         return path.weights[:, :, at[best]]
 
+    def _penalties(self) -> tuple[float, float]:
+        return self.alpha_ * (1.0 - self.l1_ratio_), self.alpha_ * self.l1_ratio_
+
     def _as_chosen(self, system: System) -> np.ndarray:
         of_ratio = paths.check_l1_ratios(self.l1_ratio).index(self.l1_ratio_)
         alphas = np.atleast_2d(self.alphas_)[of_ratio]

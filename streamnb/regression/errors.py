@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -112,7 +112,7 @@ class RegressionEvaluation:
     mean_error: Any
     d2: Any
     mean_deviance: Any
-    judged: JudgedNumbers | None = None  # of one target
+    judged: JudgedNumbers | None = field(default=None, compare=False)  # of one target
 
     def interval(self, metric: str) -> tuple[float, float]:
         """The ends of the interval of a metric such as "rmse", with the confidence that `interval=` named.

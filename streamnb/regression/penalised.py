@@ -122,6 +122,9 @@ class Ridge(LinearRegressor):
         self.alpha_ = most_evident(system) if isinstance(self.alpha, str) else float(self.alpha)
         return system.ridge(self.alpha_, self._name_of)
 
+    def _penalties(self) -> tuple[float, float]:
+        return self.alpha_ / self.stats_.total_weight, 0.0
+
     def log_evidence(self) -> float:
         """Log probability of the targets under `alpha_`, their weights and noise integrated out or fitted.
 
@@ -204,6 +207,9 @@ class ElasticNet(LinearRegressor):
         if np.ndim(self.l1_ratio):
             raise ValueError(f"l1_ratio={self.l1_ratio!r} should be one number; ElasticNetCV chooses among several")
         paths.check_l1_ratios(self.l1_ratio)
+
+    def _penalties(self) -> tuple[float, float]:
+        return self.alpha * (1.0 - self.l1_ratio), self.alpha * self.l1_ratio
 
     def _solve(self, system: System) -> np.ndarray:
         n_iter, l1_ratio = np.zeros(system.sums.n_targets, int), float(self.l1_ratio)

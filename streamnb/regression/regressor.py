@@ -55,6 +55,7 @@ _WIDE: tuple[str, ...] = (
 )  # of models without sums
 _FITTED = "stats_", "report_", "decay_", "residuals_", *preparation.OF_ROWS
 FEW_PRODUCTS = 10**8  # that are summed exactly in less than a second
+UNITS, BEARING = 100.0, 0.01  # ratio of deviations of columns, and share of a weight, that deserve a warning
 SLOW = 8192  # columns whose products take minutes
 
 
@@ -104,6 +105,10 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 
     def _folds(self) -> Any:
         """Folds whose sums the fit keeps; None if it needs none."""
+
+    def _penalties(self) -> tuple[float, float]:
+        """The strengths of the penalties of squared and of absolute weights, per weight of the rows."""
+        return 0.0, 0.0
 
     def _is_wide(self, rows: Source) -> bool:
         """Whether rows are fitted by several reads, as their products of columns are too many."""
@@ -199,6 +204,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
                 rows.check_read_again(f"{type(self).__name__}(intervals=True)")
             self._keep(*(yield from self._scan(rows, folding, options)))
             self._finish()
+            self._warn_of_units()
             if vars(self).get("intervals"):
                 self._check_one_target()
                 weights = weights_without_folds(self)
@@ -361,6 +367,26 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
             messages.warn(f"values of {names} are so small that their squares are 0 in float64; give other units")
         coefficients = system.coefficients(self._solve(system))
         self._set_weights(coefficients, system.intercepts(coefficients))
+
+    def _warn_of_units(self) -> None:
+        """Warn where the penalty bears on a column of small deviation, and much less on one of a large deviation."""
+        if not hasattr(self, "feature_names_in_") or self._used.get("standardize", False):
+            return
+        system, (squared, absolute) = self._system(), self._penalties()
+        measured = system.kept[~system.are_indicators[system.kept]]
+        deviations = system.deviations[measured]
+        if len(measured) < 2 or not deviations.max() > UNITS * deviations.min():
+            return
+        variance, spread = deviations.min() ** 2, np.sqrt(system.target_variances.max())
+        share = max(squared / (squared + variance), absolute / (deviations.min() * spread))
+        if share > BEARING:
+            small, large = (measured[int(end(deviations))] for end in (np.argmin, np.argmax))
+            messages.warn(
+                f"columns of X have units of their own: {self._name_of(small)!r} has the standard deviation "
+                f"{deviations.min():.3g}, {self._name_of(large)!r} {deviations.max():.3g}, so that the penalty, which "
+                "counts weights per unit, bears on the one and hardly on the other; standardize=True penalises columns "
+                "alike, whatever their units"
+            )
 
     def _system(self) -> System:
         self._check_sums()

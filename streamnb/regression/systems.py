@@ -195,6 +195,11 @@ class System:
         return np.sqrt(self._variances[: self.n_features])
 
     @property
+    def are_indicators(self) -> np.ndarray:
+        """Which features seem to have the values 0 and 1 alone, (n_features,) bool."""
+        return (self._tables[1].hi == self._squares)[: self.n_features]
+
+    @property
     def target_variances(self) -> np.ndarray:
         """Variances of the targets, (n_targets,)."""
         return self._variances[self.n_features :]

@@ -337,9 +337,8 @@ def _evaluated(model: Any, given: RowsToJudge) -> Evaluation | RegressionEvaluat
         given_classes = {"classes": model.classes_, "sample_weight": given.sample_weight}
         return evaluate(y, model.predict(X), **given_classes, **proba, **options)
     try:
-        if not hasattr(model, "classes_"):
-            options = options if np.size(model.intercept_) == 1 else {}
-            return model.evaluate(X, y, given.sample_weight, **options)
+        if np.size(getattr(model, "intercept_", 0.0)) > 1 and not hasattr(model, "classes_"):
+            options = {}  # which are of one target
         return evaluate(model, X, y, sample_weight=given.sample_weight, **options)
     except ValueError as error:
         if y is None and str(error).startswith(NO_LABELS):

@@ -173,3 +173,19 @@ def test_units_of_columns_do_not_matter_to_errors_evidence_and_paths():
     np.testing.assert_allclose(ours["t"], plain["t"], rtol=1e-8)
     tiny = snb.ElasticNetCV(0.0, alphas=[1e-20]).fit(X * units, Y)
     np.testing.assert_allclose(tiny.coef_ * units, plain["weight"][1:], rtol=1e-5)
+
+
+@pytest.mark.parametrize("way", [snb.Ridge(100.0), snb.Lasso(0.5), snb.ElasticNetCV(alphas=[9.0, 0.1, 1e-9])])
+def test_a_warning_names_columns_whose_units_decide_what_is_penalised(way):
+    rng = np.random.default_rng(0)
+    cars = pd.DataFrame(
+        {"litres": rng.normal(size=200), "miles": 1e4 * rng.normal(size=200), "used": np.arange(200) % 2}
+    )
+    price = cars["litres"] - 1e-4 * cars["miles"] + 9.0 * rng.normal(size=200)
+    with pytest.warns(
+        snb.StreamnbWarning, match="'litres' has the standard deviation 0.9.*'miles' 1.*standardize=True"
+    ):
+        way.fit(cars, price)
+    way.set_params(standardize=True).fit(cars, price)  # and without units or names there is no warning, as here
+    way.set_params(standardize=False).fit(cars.to_numpy(), price)
+    way.fit(cars.assign(miles=cars["miles"] / 1e4), price)
