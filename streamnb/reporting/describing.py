@@ -153,7 +153,8 @@ def _features(model: Any) -> FactTable | None:
         names = [" and ".join(map(shown, name)) if isinstance(name, tuple) else shown(name) for name in terms["name"]]
         kinds = terms["kind"].map({"main": "one column", "pair": "a pair"})
         rows: Any = tuple(zip(names, kinds, terms["importance"], strict=True))
-        return FactTable("Terms", ("term", "of", "mean absolute score"), rows)
+        of_classes = getattr(model, "classes_", None) is not None
+        return FactTable("Terms", ("term", "of", f"mean absolute {'score' if of_classes else 'change'}"), rows)
     if getattr(model, "classes_", None) is None:
         return _coefficients(model)
     rows = tuple((label, *one) for label, *lists in _weights(model) for one in zip(*lists, strict=True))

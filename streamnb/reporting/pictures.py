@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.estimators.additive import AdditiveClassifier
+from streamnb.estimators.additive_model import AdditiveModel
 from streamnb.estimators.linear_nb_cv import LinearNBCV
 from streamnb.estimators.trained_cv import TrainedClassifierCV
 from streamnb.estimators.tree_nb import TreeNB
@@ -56,7 +56,7 @@ def pictures(model: Any, facts: Facts, draw_choice: Any = None) -> dict[str, lis
         n = len(facts.described.choice.rows)
         drawing = drawn(draw_choice, "candidates", height=90 + 34 * n, width=520)
         by_section["choice"] = [Picture("Candidates", "The score of each candidate, and of each fold.", drawing)]
-    elif isinstance(model, LinearNBCV | TrainedClassifierCV) and not isinstance(model, AdditiveClassifier):
+    elif isinstance(model, LinearNBCV | TrainedClassifierCV) and not isinstance(model, AdditiveModel):
         drawing = drawn(lambda ax: ScoreDisplay.from_estimator(model, ax=ax, label=None), "grid", 300)
         by_section["choice"] = [
             Picture("Scores along the grid", "Held-out scores along the grid of penalties.", drawing)
@@ -180,7 +180,7 @@ def _of_slices(slices: SlicedMetrics) -> Picture:
 
 def _of_features(model: Any, facts: Facts) -> Iterator[Picture]:
     described = facts.described
-    if isinstance(model, AdditiveClassifier):
+    if isinstance(model, AdditiveModel):
         for at, name in enumerate(model.terms_["name"].head(MOST_TERMS)):
             heading = " and ".join(name) if isinstance(name, tuple) else str(name)
             yield Picture(heading, f"What {heading} adds to the score.", drawn(_term(model, name), f"term{at}"))
@@ -232,9 +232,10 @@ def _groups(weights: Any) -> list[tuple[str, tuple[str, ...], np.ndarray]]:
     return [(name, features[:n], np.asarray(values[:n])) for name, features, values in weights[:MOST_GROUPS]]
 
 
-def _term(model: AdditiveClassifier, name: Any) -> Any:
+def _term(model: AdditiveModel, name: Any) -> Any:
     """A function that draws a term in a figure of its own."""
-    size = WIDTH / 72.0, 250 / 72.0
+    n_levels = 0 if isinstance(name, tuple) or "level" not in (table := model.term(name)) else len(table)
+    size = WIDTH / 72.0, max(250, 70 + 16 * n_levels) / 72.0
 
     def draw(_: Any) -> AdditiveDisplay:
         display = AdditiveDisplay.from_estimator(model, [name], figsize=size)

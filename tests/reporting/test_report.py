@@ -142,3 +142,9 @@ def test_wrong_arguments(two, tmp_path):
     with pytest.raises(TypeError, match="path="):
         snb.report(two[0], rows(), "late", 3)
     assert not [*tmp_path.iterdir()]
+
+
+def test_additive_regressions(page_of):
+    model = snb.AdditiveRegressor(8).fit(X[:, :2], X[:, 2])
+    page = page_of(model.calibrate(X[:, :2], X[:, 2]), X[:, :2], X[:, 2])
+    assert "mean absolute change" in page and "rows inside" in page
