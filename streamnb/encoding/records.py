@@ -71,11 +71,6 @@ def values_of(record: Any, names: list[str]) -> list[Any]:
         raise ValueError(f"record has no {absent!r}{instead}; give None for a value that is not known") from None
 
 
-def text_of(record: Any, name: str | None) -> Any:
-    """The text of a record: itself, or the value of a dict with the key that the model knows as that of texts."""
-    return values_of(record, [name])[0] if isinstance(record, Mapping) and name is not None else record
-
-
 def numbers_of(record: Any, names: Any, n_features: int) -> np.ndarray:
     """The numbers of a record, (n_features,): a dict, whose missing values become NaN, or a row of an array."""
     if isinstance(record, Mapping):
@@ -108,7 +103,8 @@ class TableRecords:
     """Encodes records as a `TableEncoding` does, which is the argument, made or not."""
 
     def __init__(self, encoding: Any):
-        self.names, self.complete = [*encoding.columns], False  # whether each part has to have a column
+        self.kinds, self.names = encoding.columns, [*encoding.columns]
+        self.complete = False  # whether each part has to have a column
         self.known = encoding.growth is not None and encoding.zones is not None  # else an early version's, by its rules
         self._fill: list[tuple[tuple[int, ...], Callable, Callable]] = []
         first, self._n_shared, self._measures = 0, 0, False
@@ -337,13 +333,23 @@ _PLACES: dict[str, Callable[[Any, Any, int], Callable[[Any], Places]]] = {
 
 
 class TextRecords:
-    """Counts n-grams of texts as `NGrams` does, which is the argument, made or not."""
+    """Counts n-grams of texts as `NGrams` does, which is the argument, made or not; `key` is that of texts in dicts."""
 
-    def __init__(self, grams: Any):
-        self._grams = grams
+    def __init__(self, grams: Any, key: str | None = None):
+        self._grams, self._key = grams, key
         self._known = None if grams.vocabulary is None else {t.encode(): n for n, t in enumerate(grams.vocabulary)}
         self.n_columns = grams.n_features if self._known is None else len(self._known)
         self.n_sizes = sum(high - low + 1 for low, high in filter(None, (getattr(grams, kind) for kind in KINDS)))
+
+    def __call__(self, record: Any) -> Row:
+        """The row of a text, or of a dict with one."""
+        if isinstance(record, Mapping) and self._key is not None:
+            (record,) = values_of(record, [self._key])
+        return self.row(record)
+
+    def rows(self, texts: Any) -> list[Row]:
+        """The rows of several texts."""
+        return [*map(self.row, texts)]
 
     def row(self, text: Any) -> Row:
         """The counts of the n-grams of a text."""
@@ -405,3 +411,11 @@ def hashed(token: bytes, seed: int, n_features: int) -> tuple[int, int]:
 def _mixed(h: int, k: int) -> int:
     k = k * 0xCC9E2D51 & 0xFFFFFFFF
     return h ^ (k << 15 | k >> 17) * 0x1B873593 & 0xFFFFFFFF
+
+
+def records_of(encoding: Any) -> TableRecords | TextRecords | None:
+    """What encodes records as an encoding does, which is made or not; None if it has to do that itself."""
+    kind = class_name(encoding)
+    if kind == "TextEncoding":
+        return TextRecords(encoding.ngrams, encoding.text)
+    return TableRecords(encoding) if kind == "TableEncoding" else None

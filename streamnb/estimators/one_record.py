@@ -9,10 +9,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from streamnb.encoding.records import Row, TableRecords, TextRecords, Unusual, numbers_of, text_of
-from streamnb.encoding.table_encoding import TableEncoding
+from streamnb.encoding.records import Row, TableRecords, Unusual, numbers_of, records_of
 from streamnb.encoding.terms import TermColumns
-from streamnb.encoding.text import TextEncoding
 from streamnb.estimators.preparation import Preparation, names_of
 from streamnb.export.as_portable import portable
 from streamnb.models.linear import LinearModel, OddsModel
@@ -110,7 +108,7 @@ def _plain(
         form = portable(model, step, names, False, encoding=preparation.encoding)
     except (ValueError, AttributeError):
         return None
-    records, _ = form.records
+    records = form.records
     if not isinstance(form.weights, np.ndarray) or (records is None and preparation.encoding is not None):
         return None
     if isinstance(step, TermColumns) and isinstance(records, TableRecords):
@@ -147,19 +145,16 @@ def _encoder(encoding: Any, names: Any, n_features: int) -> Callable[[Any], Any]
     """What makes the block of a record."""
     if encoding is None:
         return partial(_row, names, n_features)
-    if isinstance(encoding, TableEncoding):
-        table = TableRecords(encoding)
-        return partial(_encoded, encoding, lambda record: table(record.to_dict() if is_row(record) else record))
-    if isinstance(encoding, TextEncoding):
-        texts = TextRecords(encoding.ngrams)
-        return partial(_encoded, encoding, lambda record: texts.row(text_of(record, encoding.text)))
-    raise Unusual
+    encode = records_of(encoding)
+    if encode is None:
+        raise Unusual
+    return partial(_encoded, encoding, encode)
 
 
 def _encoded(encoding: Any, encode: Callable[[Any], Row], record: Any) -> Any:
     """The block of a record of a table or of a text."""
     try:
-        columns, values = encode(record)
+        columns, values = encode(record.to_dict() if is_row(record) else record)
     except Unusual:
         (block,) = encoding.encode([record]).blocks()
         return block.X

@@ -5,7 +5,7 @@ Arithmetic is in float64.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import memory
-from streamnb.export.score_tables import CategoryCodes, Number, NumberCodes, ScoreTables, steps_of_codes
+from streamnb.export.score_tables import CategoryCodes, NumberCodes, ScoreTables, steps_of_codes
 from streamnb.models.portable import PortableModel
 from streamnb.models.steps import Indicators, RowStep
 from streamnb.rows.table_columns import (
@@ -32,9 +32,8 @@ OPSET, OPSET_OF_ML = 17, 2
 IR_VERSION = 8  # of the same time as the opset, so that older runtimes read it
 BEYOND = np.finfo(np.float64).max  # in place of infinite bounds, as some runtimes take finite constants only
 AS_NUMBERS = NUMBER, BOOLEAN, DURATION, TIME  # kinds of columns whose values are given as float64
-NO_DATE = np.iinfo(np.int64).min  # what NumPy makes of NaT
+NO_DATE = int(np.iinfo(np.int64).min)  # what NumPy makes of NaT
 MISSING = "None", "nan", "NaN", "<NA>"  # how runtimes write what is no string, unless it is a category
-STRINGS = "give its values as strings"
 OUTPUTS = "labels", "probabilities", "scores", "predictions"
 TAKES = {
     **dict.fromkeys(AS_NUMBERS, "a number, NaN if it is missing; durations and times of day in seconds"),
@@ -182,7 +181,7 @@ def _divided(graph: Graph, x: str, norm: str, length: float) -> str:
 
 
 def _sum_of_rows(graph: Graph, x: str) -> str:
-    return graph.add("ReduceSum", [x, graph.constant(np.array([1]))], keepdims=1)
+    return graph.add("ReduceSum", [x, graph.constant([1])], keepdims=1)
 
 
 def _indicators(graph: Graph, x: str, columns: Indicators) -> str:
@@ -227,104 +226,108 @@ def scores_of_tables(graph: Graph, tables: ScoreTables) -> str:
             raise ValueError(f"column {name!r} has a name that no input of an .onnx file can have; rename it")
         dtype = kinds.DOUBLE if kind in AS_NUMBERS else kinds.INT64 if kind in (DATE, INSTANT) else kinds.STRING
         graph.add_input(name, dtype, 1, TAKES.get(kind or "", "a string, 'None' or 'nan' if it is missing"))
-    codes = {feature: _code(graph, tables, feature) for feature in tables.used}
     shape = graph.add("Shape", [tables.names[0]])  # (n_rows, 1)
     found = [graph.add("Expand", [graph.constant(tables.intercept[None]), shape])]
-    for feature, table in tables.tables.items():
-        found.append(graph.add("Gather", [graph.constant(table), codes[feature]], axis=0))
-    for (first, second), of_pair in tables.pairs.items():
-        *steps, table = steps_of_codes(of_pair)
-        row, column = (
-            graph.add("Gather", [graph.constant(of_codes), codes[feature]])
-            for of_codes, feature in zip(steps, (first, second), strict=True)
-        )
-        found.append(_cell(graph, table, row, column))
-    if tables.numbers:
-        numbers = graph.add("Concat", [_number(graph, number) for number in tables.numbers], axis=1)
-        found.append(graph.add("MatMul", [numbers, graph.constant(np.array([*tables.numbers.values()]))]))
+    if tables.used:
+        found += _scores_of_codes(graph, tables)
+    for functions in dict.fromkeys(number.functions for number in tables.numbers):
+        weights = {number: one for number, one in tables.numbers.items() if number.functions == functions}
+        x = graph.add("Concat", [number.column for number in weights], axis=1)
+        medians = graph.constant([number.median for number in weights])
+        x = graph.add("Where", [graph.add("IsNaN", [x]), medians, x])
+        for do, value in functions:
+            x = NODES[do](graph, x, value)
+        found.append(graph.add("MatMul", [x, graph.constant(np.array([*weights.values()]))]))
     return graph.add("Sum", found)
 
 
-def _cell(graph: Graph, table: np.ndarray, row: str, column: str) -> str:
-    """The entries of a table at these rows and columns."""
-    place = graph.add("Add", [graph.add("Mul", [row, graph.constant(np.int64(table.shape[1]))]), column])
-    return graph.add("Gather", [graph.constant(table.reshape(-1, *table.shape[2:])), place])
+def _scores_of_codes(graph: Graph, tables: ScoreTables) -> Iterator[str]:
+    """Yield the sums of the scores of single codes and of pairs, (n_rows, K)."""
+    numbers = {f: of for f in tables.used if isinstance(of := tables.features[f], NumberCodes)}
+    others = [feature for feature in tables.used if feature not in numbers]
+    parts = [_codes_of_numbers(graph, [*numbers.values()])] if numbers else []
+    parts += [_category(graph, tables, tables.features[feature]) for feature in others]
+    codes, axis = graph.add("Concat", parts, axis=1), graph.constant([1])
+    place_of = {feature: n for n, feature in enumerate([*numbers, *others])}
+    if tables.tables:
+        scores = _looked_up(graph, codes, [place_of[feature] for feature in tables.tables], [*tables.tables.values()])
+        yield graph.add("ReduceSum", [scores, axis], keepdims=0)
+    if tables.pairs:
+        compact = [steps_of_codes(of_pair) for of_pair in tables.pairs.values()]
+        cells = [table.reshape(-1, table.shape[2]) for _, _, table in compact]
+        firsts = np.cumsum([0, *map(len, cells[:-1])])
+        rows = [first + row * table.shape[1] for first, (row, _, table) in zip(firsts, compact, strict=True)]
+        row = _looked_up(graph, codes, [place_of[first] for first, _ in tables.pairs], rows)
+        columns = [column for _, column, _ in compact]
+        column = _looked_up(graph, codes, [place_of[second] for _, second in tables.pairs], columns)
+        place = graph.add("Add", [row, column])
+        scores = graph.add("Gather", [graph.constant(np.concatenate(cells)), place])
+        yield graph.add("ReduceSum", [scores, axis], keepdims=0)
 
 
-def _number(graph: Graph, number: Number) -> str:
-    """A number, the median if it is missing, after its functions, (n_rows, 1)."""
-    x = number.column
-    if not np.isnan(number.median):
-        x = graph.add("Where", [graph.add("IsNaN", [x]), graph.constant(number.median), x])
-    for do, value in number.functions:
-        x = NODES[do](graph, x, value)
-    return x
+def _looked_up(graph: Graph, codes: str, which: list[int], tables: list[np.ndarray]) -> str:
+    """The entries of tables, which are stacked, for some columns of codes, (n_rows, n_tables, ..)."""
+    firsts = np.cumsum([0, *map(len, tables[:-1])])
+    chosen = graph.add("Gather", [codes, graph.constant(which)], axis=1)
+    place = graph.add("Add", [chosen, graph.constant(firsts)])
+    return graph.add("Gather", [graph.constant(np.concatenate(tables)), place])
 
 
-def _code(graph: Graph, tables: ScoreTables, feature: int) -> str:
-    """The code of a feature, (n_rows,)."""
-    of = tables.features[feature]
-    if isinstance(of, NumberCodes):
-        above = graph.add("Greater", [of.column, graph.constant(np.array(of.edges, np.float64))])
-        above = graph.add("Cast", [above], to=graph.onnx.TensorProto.INT64)
-        code = graph.add("ReduceSum", [above, graph.constant(np.array([1]))])
-        code = _or_missing(graph, graph.add("IsNaN", [of.column]), code, len(of.edges) + 1)
-    elif len(of.part.columns) == 1:
-        code = _level(graph, of, tables.kinds[of.part.columns[0]], of.part.columns[0], of.values)
-    else:
-        code = _pair(graph, of, tables)
-    return graph.add("Squeeze", [code, graph.constant(np.array([1]))])
+def _codes_of_numbers(graph: Graph, numbers: list[Any]) -> str:
+    """The codes of numbers, (n_rows, n_numbers)."""
+    n_edges = np.array([len(of.edges) for of in numbers])
+    edges = np.full((len(numbers), n_edges.max()), BEYOND)
+    for of_number, of in zip(edges, numbers, strict=True):
+        of_number[: len(of.edges)] = of.edges
+    x = graph.add("Concat", [of.column for of in numbers], axis=1)
+    above = graph.add("Greater", [graph.add("Unsqueeze", [x, graph.constant([2])]), graph.constant(edges)])
+    above = graph.add("Cast", [above], to=graph.onnx.TensorProto.INT64)
+    count = graph.add("ReduceSum", [above, graph.constant([2])], keepdims=0)
+    return graph.add("Where", [graph.add("IsNaN", [x]), graph.constant(n_edges + 1), count])
 
 
-def _pair(graph: Graph, of: CategoryCodes, tables: ScoreTables) -> str:
-    """The code of a pair of values, by a table of the codes of both."""
+def _category(graph: Graph, tables: ScoreTables, of: Any) -> str:
+    """The code of a category or of a pair of categories, (n_rows, 1)."""
+    if len(of.part.columns) == 1:
+        return _level(graph, of, tables.kinds[of.part.columns[0]], of.part.columns[0], of.values)
     pairs = [value.split(PAIR_SEPARATOR) for value in of.values]
-    first, second = ([*dict.fromkeys(pair[k] for pair in pairs)] for k in (0, 1))
+    first, second = ({one: n for n, one in enumerate(dict.fromkeys(pair[k] for pair in pairs))} for k in (0, 1))
     table = np.full((len(first) + 2, len(second) + 2), len(pairs))
     table[-1], table[:, -1] = len(pairs) + 1, len(pairs) + 1
     for code, (one, other) in enumerate(pairs):
-        table[first.index(one), second.index(other)] = code
+        table[first[one], second[other]] = code
     sides = zip(of.part.columns, (first, second), strict=True)
-    row, column = (_level(graph, of, tables.kinds[name], name, tuple(values)) for name, values in sides)
-    return _cell(graph, table, row, column)
+    codes = [_level(graph, of, tables.kinds[name], name, tuple(values)) for name, values in sides]
+    row = graph.add("Mul", [codes[0], graph.constant(table.shape[1])])
+    return graph.add("Gather", [graph.constant(table.reshape(-1)), graph.add("Add", [row, codes[1]])])
 
 
 def _level(graph: Graph, of: CategoryCodes, kind: str | None, name: str, values: tuple[str, ...]) -> str:
     """The place of a column's value among some, then one for others, then one for missing values, (n_rows, 1)."""
-    n = len(values)
-    if kind in (DATE, INSTANT):
-        part = of.part.date_part
-        numbers = [WEEKDAYS.index(value) if part == "weekday" else int(value) for value in values]
-        missing = graph.add("Equal", [name, graph.constant(np.int64(NO_DATE))])
-        return _or_missing(graph, missing, _place(graph, _part_of_date(graph, name, part), np.array(numbers)), n + 1)
+    n, part = len(values), of.part.date_part
     if kind in AS_NUMBERS:
-        for value in values:
-            if of_float(float(value)) != value:
-                raise ValueError(f"column {name!r} has the category {value}, which is no float64; {STRINGS}")
-        place = _place(graph, name, np.array(values, np.float64))
-        return _or_missing(graph, graph.add("IsNaN", [name]), place, n + 1)
-    spelt = dict.fromkeys(MISSING, n + 1) | replace(of, values=values).spelt
-    attributes = {"keys_strings": [*spelt], "values_int64s": [*spelt.values()], "default_int64": n}
-    return graph.add("LabelEncoder", [name], domain="ai.onnx.ml", **attributes)
+        x, missing, numbers = name, graph.add("IsNaN", [name]), np.array(values, np.float64)
+        lost = [value for value, number in zip(values, numbers.tolist(), strict=True) if of_float(number) != value]
+        if lost:
+            raise ValueError(f"column {name!r} has the category {lost[0]}, which is no float64; give its values as strings")
+    elif part is not None:
+        x, missing = _part_of_date(graph, name, part), graph.add("Equal", [name, graph.constant(NO_DATE)])
+        numbers = np.array([WEEKDAYS.index(one) if part == "weekday" else int(one) for one in values], np.int64)
+    else:
+        spelt = dict.fromkeys(MISSING, n + 1) | replace(of, values=values).spelt
+        attributes = {"keys_strings": [*spelt], "values_int64s": [*spelt.values()], "default_int64": n}
+        return graph.add("LabelEncoder", [name], domain="ai.onnx.ml", **attributes)
+    equal = graph.add("Cast", [graph.add("Equal", [x, graph.constant(numbers)])], to=graph.onnx.TensorProto.INT64)
+    back = graph.add("Mul", [equal, graph.constant(np.arange(n) - n)])
+    place = graph.add("Add", [graph.add("ReduceSum", [back, graph.constant([1])]), graph.constant(n)])
+    return graph.add("Where", [missing, graph.constant(n + 1), place])
 
 
-def _place(graph: Graph, x: str, values: np.ndarray) -> str:
-    """The place of a number among distinct values, and how many there are for others."""
-    back = np.arange(len(values)) - len(values)
-    equal = graph.add("Cast", [graph.add("Equal", [x, graph.constant(values)])], to=graph.onnx.TensorProto.INT64)
-    found = graph.add("ReduceSum", [graph.add("Mul", [equal, graph.constant(back)]), graph.constant(np.array([1]))])
-    return graph.add("Add", [found, graph.constant(np.int64(len(values)))])
-
-
-def _or_missing(graph: Graph, missing: str, code: str, of_missing: int) -> str:
-    return graph.add("Where", [missing, graph.constant(np.int64(of_missing)), code])
-
-
-def _part_of_date(graph: Graph, seconds: str, part: str | None) -> str:
+def _part_of_date(graph: Graph, seconds: str, part: str) -> str:
     """A part of a date as a number, days of the week from 0, Monday; by Hinnant's `civil_from_days`."""
 
     def op(kind: str, x: str, y: str | int) -> str:
-        return graph.add(kind, [x, y if isinstance(y, str) else graph.constant(np.int64(y))])
+        return graph.add(kind, [x, y if isinstance(y, str) else graph.constant(y)])
 
     second = op("Mod", seconds, 86_400)
     if part == "hour":

@@ -15,7 +15,7 @@ import numpy as np
 
 from streamnb.core import persistence
 from streamnb.core.arguments import Rows
-from streamnb.encoding.records import Row, TableRecords, TextRecords, Unusual, numbers_of, text_of
+from streamnb.encoding.records import Row, TableRecords, TextRecords, Unusual, numbers_of, records_of
 from streamnb.models.steps import RowStep
 from streamnb.rows.small_files import read_small
 
@@ -154,11 +154,8 @@ class PortableModel(persistence.Saved):
 
     def plain_scores(self, record: Any) -> np.ndarray:
         """Return the scores of a record, (1, K), by NumPy alone, or raise `Unusual`."""
-        encode, text = self.records
-        if isinstance(encode, TableRecords):
-            return self._scores_of_rows([encode(record)])
-        if isinstance(encode, TextRecords):
-            return self._scores_of_rows([encode.row(text_of(record, text))])
+        if self.records is not None:
+            return self._scores_of_rows([self.records(record)])
         if self._is_raw:
             raise Unusual
         row = np.asarray(numbers_of(record, self.feature_names_in_, self.n_features_in_))
@@ -167,13 +164,9 @@ class PortableModel(persistence.Saved):
         return self._scores(row[None].astype(np.float64))
 
     @cached_property
-    def records(self) -> tuple[TableRecords | TextRecords | None, str | None]:
-        """Return what encodes records in plain Python, if anything does, and the field of texts."""
-        encoding = vars(self)["encoding"]
-        kind = persistence.class_name(encoding)
-        if kind == "TableEncoding":
-            return TableRecords(encoding), None
-        return (TextRecords(encoding.ngrams), encoding.text) if kind == "TextEncoding" else (None, None)
+    def records(self) -> TableRecords | TextRecords | None:
+        """Return what encodes records in plain Python, if anything does."""
+        return records_of(vars(self)["encoding"])
 
     @property
     def _is_raw(self) -> bool:
@@ -189,13 +182,11 @@ class PortableModel(persistence.Saved):
 
     def _few_raw(self, X: Any) -> list[Row] | None:
         """Return a few texts, or records of a table, with their columns; None for others, which the encoding takes."""
-        encode, _ = self.records
+        encode = self.records
         try:
-            records = _as_records(X, vars(self)["encoding"].columns) if isinstance(encode, TableRecords) else X
-            if not isinstance(records, list | tuple) or not 0 < len(records) <= FEW or encode is None:
+            records = _as_records(X, encode.kinds) if isinstance(encode, TableRecords) else X
+            if encode is None or not isinstance(records, list | tuple) or not 0 < len(records) <= FEW:
                 return None
-            if isinstance(encode, TextRecords):
-                return [encode.row(text) for text in records]
             return encode.rows(records)
         except (Unusual, ValueError):  # the latter of nanoseconds, which datetimes lack
             return None
