@@ -1,7 +1,7 @@
 """Columns of single rows of a table and of single texts, in plain Python: services answer one record at a time.
 
-Values that records seldom have, such as instants in time zones, are `Unusual`: they are left to the encoding itself,
-which takes them or says what is wrong. This file imports only NumPy and light modules.
+Values that records seldom have, such as decimal numbers, are `Unusual`: they are left to the encoding itself, which
+takes them or says what is wrong. This file imports only NumPy and light modules.
 """
 
 import re
@@ -13,6 +13,7 @@ from functools import lru_cache
 from math import isfinite
 from struct import unpack
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from streamnb.core.persistence import class_name
 from streamnb.rows.table_columns import (
     BOOLEAN,
     CATEGORY,
-    DATE,
+    DATES,
     LEVEL,
     NUMBER,
     PAIR_SEPARATOR,
@@ -110,7 +111,8 @@ class TableRecords:
         first, self._n_shared, self._measures = 0, 0, False
         for part, code in encoding.coded:
             kind, at = class_name(code), tuple(self.names.index(name) for name in part.columns)
-            self._fill.append((at, _reader(part, encoding.columns), _PLACES[kind](part, code, first)))
+            read = _reader(part, encoding.columns, (encoding.zones or {}).get(part.columns[0]))
+            self._fill.append((at, read, _PLACES[kind](part, code, first)))
             self._measures |= kind == "PlainNumber"
             self._n_shared += kind == "SharedHash"
             first += 0 if kind == "SharedHash" else _width(code, kind)
@@ -170,8 +172,8 @@ class TableRecords:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value stands for none."""
-    return value is None or (isinstance(value, float) and value != value)
+    """Whether a value stands for none; dates that are none of pandas are among them."""
+    return value is None or (isinstance(value, float | date) and value != value)
 
 
 def plain(value: Any, kind: str | None, taken: tuple[str | None, ...]) -> Any:
@@ -192,12 +194,12 @@ def plain(value: Any, kind: str | None, taken: tuple[str | None, ...]) -> Any:
     return value
 
 
-def _reader(part: Any, kinds: Mapping[str, str | None]) -> Callable[[Any], Any]:
+def _reader(part: Any, kinds: Mapping[str, str | None], zone: str | None) -> Callable[[Any], Any]:
     """What makes a string or a number of a value, None if it is missing."""
     kind = kinds[part.columns[0]]
     taken = takes(kind)
     if part.date_part is not None:
-        return _dated(part.date_part) if kind == DATE else _unusual
+        return _dated(part.date_part, zone) if kind in DATES else _unusual
     if part.role != LEVEL:
         return lambda value: _number(plain(value, kind, taken))
     if len(part.columns) == 2 and kind != kinds[part.columns[1]]:
@@ -234,8 +236,8 @@ def _pair(read: Callable[[Any], str | None], one: Any, other: Any) -> str | None
     return None if one is None or other is None else f"{one}{PAIR_SEPARATOR}{other}"
 
 
-def _dated(date_part: str) -> Callable[[Any], str | None]:
-    """What makes a string of a part of a date without a time zone."""
+def _dated(date_part: str, zone: str | None) -> Callable[[Any], str | None]:
+    """What makes a string of a part of a date, which is in a time zone or in none."""
     return_of: dict[str, Callable[[Any], Any]] = {
         "year": lambda day: day.year,
         "month": lambda day: day.month,
@@ -243,6 +245,10 @@ def _dated(date_part: str) -> Callable[[Any], str | None]:
         "hour": lambda day: getattr(day, "hour", 0),
     }
     wanted = return_of[date_part]
+    try:
+        local = None if zone is None else ZoneInfo(zone)
+    except (KeyError, ValueError):  # a distance from UTC, +02:00
+        return _unusual
 
     def read(value: Any) -> str | None:
         if is_missing(value):
@@ -252,9 +258,9 @@ def _dated(date_part: str) -> Callable[[Any], str | None]:
                 value = datetime.fromisoformat(value)
             except ValueError:
                 raise Unusual from None
-        if type(value) is not date and (type(value) is not datetime or value.tzinfo is not None):
+        if not isinstance(value, date) or (getattr(value, "tzinfo", None) is None) != (local is None):
             raise Unusual
-        return str(wanted(value))
+        return str(wanted(value.astimezone(local) if isinstance(value, datetime) and local is not None else value))
 
     return read
 

@@ -309,7 +309,7 @@ def _level(graph: Graph, of: CategoryCodes, kind: str | None, name: str, values:
         x, missing, numbers = name, graph.add("IsNaN", [name]), np.array(values, np.float64)
         lost = [value for value, number in zip(values, numbers.tolist(), strict=True) if of_float(number) != value]
         if lost:
-            raise ValueError(f"column {name!r} has the category {lost[0]}, which is no float64; give its values as strings")
+            raise ValueError(f"column {name!r} has the category {lost[0]}, which is no float64; give strings")
     elif part is not None:
         x, missing = _part_of_date(graph, name, part), graph.add("Equal", [name, graph.constant(NO_DATE)])
         numbers = np.array([WEEKDAYS.index(one) if part == "weekday" else int(one) for one in values], np.int64)

@@ -24,7 +24,7 @@ DENSE = 1 << 28  # bytes up to which sparse weights are made dense
 # types of columns whose values are Python's
 SIMPLE = {"double", "float64", "bool", "string", "large_string", "object", "str", "date32[day]"}
 SIMPLE |= {f"{sign}int{n}" for sign in ("", "u") for n in (8, 16, 32, 64)}
-SIMPLE |= {f"timestamp[{unit}]" for unit in ("s", "ms", "us", "ns")}
+SIMPLE |= {f"{kind}[{unit}]" for kind in ("timestamp", "datetime64") for unit in ("s", "ms", "us", "ns")}
 PROBABILITIES = "softmax", "sigmoid", "ovr", "reference"
 
 

@@ -30,6 +30,7 @@ FRAME = pd.DataFrame(
         "note": [" ".join(rng.choice(WORDS, 6)) for _ in range(N)],
     }
 )
+FRAME["at"] = FRAME["day"].dt.tz_localize("UTC").dt.tz_convert("America/New_York")
 Y = np.where(rng.random(N) < 0.4, "sold", np.where(FRAME["rooms"] > 3, "open", "none"))
 PLAIN = [name for name in FRAME if name not in ("note", "agent")]
 WAYS = {
@@ -90,7 +91,8 @@ def test_tables_of_all_kinds_of_columns(way):
 
 ODD = [None, np.nan, np.float32(3.1), np.float64(3.0), np.int8(3), np.bool_(True), 3, 3.0, True, "3", "3.0", "TRUE", ""]
 ODD += [datetime.date(2024, 1, 2), datetime.datetime(2024, 1, 2, 3), "2024-01-02", "2024-02-30", b"red", [3], 2**70]
-ODD += [np.inf, pd.NA, pd.NaT, "2024-01-02T03:04:05Z", np.datetime64("2024-01-02"), 10**17, -0.0, 1e300, "\ud800", {}]
+ODD += [datetime.datetime(2024, 1, 2, 3, tzinfo=datetime.UTC), pd.Timestamp("2024-01-02", tz="Asia/Kolkata"), np.inf]
+ODD += [pd.NA, pd.NaT, "2024-01-02T03:04:05Z", np.datetime64("2024-01-02"), 10**17, -0.0, 1e300, "\ud800", {}]
 
 
 @pytest.fixture(scope="module")
