@@ -145,6 +145,6 @@ def test_wrong_arguments(two, tmp_path):
 
 
 def test_additive_regressions(page_of):
-    model = snb.AdditiveRegressor(8).fit(X[:, :2], X[:, 2])
+    model = snb.AdditiveRegressor(interactions=0).fit(X[:, :2], X[:, 2])
     page = page_of(model.calibrate(X[:, :2], X[:, 2]), X[:, :2], X[:, 2])
     assert "mean absolute change" in page and "rows inside" in page
