@@ -1,5 +1,6 @@
 """Shared drawing helpers: axes, colours, and names of features and rows of weights."""
 
+import re
 from collections.abc import Collection, Sequence
 from textwrap import wrap
 from typing import Any
@@ -19,6 +20,7 @@ from streamnb.models.linear import LinearModel
 from streamnb.problem.penalties import Penalty
 from streamnb.problem.schemes import Scheme
 
+BIN = re.compile(r" in \((-inf|-?[\d.]+(?:e[-+]\d+)?), (inf|-?[\d.]+(?:e[-+]\d+)?)[\])]")
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito: safe for the colour-blind
 COUNTED = "components", "k of TopK", "features with", "reads of"  # labels of axes of whole numbers start like this
 DASHES = ("-", "--", ":", "-.")
@@ -278,9 +280,30 @@ def feature_names_of(given: Any, source: Any, n_features: int) -> np.ndarray:
 
 
 def shortened(name: Any, most: int = 32) -> str:
-    """A name cut to some characters, in which a dollar sign does not begin a formula."""
-    text = " ".join(str(name).split("\n"))
+    """A name with bins in words, cut to some characters, in which a dollar sign does not begin a formula."""
+    text = BIN.sub(_bin_in_words, " ".join(str(name).split("\n")))
     return (text if len(text) <= most else text[: most - 1] + "…").replace("$", r"\$")
+
+
+def _bin_in_words(found: re.Match[str]) -> str:
+    """A bin as its values: those of whole numbers end between two of them, such as (1.5, 2.5] for 2."""
+    low, high = map(float, found.groups())
+    whole = all(end % 1.0 == 0.5 for end in (low, high) if np.isfinite(end))
+    low, high = (low + 0.5, high - 0.5) if whole else (low, high)
+    first, last = plain_numbers([low, high])
+    if low == high:
+        return f" {first}"
+    if not np.isfinite(low):
+        return f" up to {last}"
+    if not np.isfinite(high):
+        return f" {'from' if whole else 'above'} {first}"
+    return f" {first} to {last}"
+
+
+def plain_numbers(values: Sequence[float]) -> list[str]:
+    """Numbers as text, with commas where one of them is 10,000 or more, so that years have none."""
+    large = any(1e4 <= abs(value) < 1e15 for value in values)
+    return [f"{value:,.0f}" if large and abs(value) >= 1e3 else f"{value:g}" for value in values]
 
 
 def strongest(weights: np.ndarray, n: int) -> np.ndarray:

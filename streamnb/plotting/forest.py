@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -23,6 +24,7 @@ from streamnb.selection.split_intervals import split_interval
 SURE = 0.05  # corrected p-values of differences that the title names are smaller
 LONGEST = 40  # slices; more names would not fit
 MOST_LETTERS = 64  # of the name of a candidate
+SAME_IN_WORDS = {"encoding=as usual": "", "encoding=bins=None": "numbers as they are", "penalty=None": "no penalty"}
 
 
 class Forest:
@@ -191,6 +193,8 @@ class SearchDisplay:
     names : sequence of str
     scores : sequence of (S,) arrays
     scoring : str
+    n_candidates : int
+        Of all, where some are not shown.
 
     Attributes
     ----------
@@ -209,8 +213,9 @@ class SearchDisplay:
     'SearchDisplay'
     """
 
-    def __init__(self, names: Sequence[str], scores: Sequence[np.ndarray], scoring: str):
+    def __init__(self, names: Sequence[str], scores: Sequence[np.ndarray], scoring: str, n_candidates: int = 0):
         self.names, self.scores, self.scoring = list(names), list(scores), scoring
+        self.n_candidates = max(n_candidates, len(self.names))
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw.
@@ -235,7 +240,8 @@ class SearchDisplay:
         _end_rows(ax, places, [f"{mean:.3f}" for mean in means], 1.01)
         ax.set(yticks=places + 0.14, ylim=(-0.5, len(places) - 0.2))
         ax.tick_params(axis="y", pad=-3)
-        for label in ax.set_yticklabels([shortened(name, MOST_LETTERS) for name in self.names], fontsize="small"):
+        names = [shortened(name, MOST_LETTERS) for name in in_words(self.names)]
+        for label in ax.set_yticklabels(names, fontsize="small"):
             label.set(ha="left", va="bottom", in_layout=False)  # above its points, so that it takes no space from them
         ax.hlines(places, 0.0, 1.0, transform=ax.get_yaxis_transform(), color="0.92", linewidth=0.8, zorder=0)
         ax.set_xlabel(f"{scoring_label(self.scoring)}\nmean, 95 % (approximate), and each fold (grey)")
@@ -247,7 +253,16 @@ class SearchDisplay:
         best = int(np.nanargmax(means)) if not np.isnan(means).all() else 0
         close = int(np.count_nonzero(means >= np.nanmin(self.scores[best]))) - 1
         others = {0: "no other comes", 1: "one other comes"}.get(close, f"{close} others come")
-        return f"The best has {means[best]:.3f}; {others} up to its worst fold"
+        shown = "" if self.n_candidates == len(means) else f" ({len(means)} of {self.n_candidates} are shown)"
+        return f"The best has {means[best]:.3f}; {others} up to its worst fold{shown}"
+
+
+def in_words(names: Sequence[str]) -> list[str]:
+    """Names of candidates without the grids that they tried, unless these alone set them apart."""
+    short = [re.sub(r"\([^()]*\)", "", name) for name in names]
+    for code, words in SAME_IN_WORDS.items():
+        short = [name.replace(f", {code}", f", {words}" if words else "") for name in short]
+    return [given if short.count(name) > 1 else name for given, name in zip(names, short, strict=True)]
 
 
 def _end_rows(ax: Any, places: np.ndarray, texts: Sequence[str], x: float, **style: Any) -> None:

@@ -7,16 +7,20 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import expit
 
 from streamnb.estimators.additive import AdditiveClassifier
 from streamnb.estimators.additive_model import AdditiveModel
-from streamnb.plotting.drawing import COLOURS, QUIET, figure_of_panels, shortened
+from streamnb.plotting.drawing import COLOURS, QUIET, figure_of_panels, plain_numbers, shortened
 
 N_TERMS = 6
 MOST_LEVELS = 20  # of a category, the most frequent ones
 BANDS = 2.0  # standard deviations on each side
 BELOW = 0.16  # share of the height for the distribution of rows
 N_BARS = 40  # of that distribution
+SHORT = 3  # letters of a tick that leave room for another one
+PILED = 0.25  # share of an axis with half of the rows, up to which it is logarithmic
+WIDE = 8.0  # the least ratio of the ends of a logarithmic axis
 APART = 0.12  # share of the width between numbers and missing values
 MOST_LETTERS = 20  # of levels beside each other
 
@@ -38,6 +42,8 @@ class AdditiveDisplay:
         The ending of the columns of that class, "" or " label".
     score : str, optional
         What the scores are, beside them; by default those of the class.
+    intercept : float, optional
+        Of two classes: beside log-odds, axes have the probability where all other terms are 0, as they are on average.
 
     Attributes
     ----------
@@ -54,8 +60,15 @@ class AdditiveDisplay:
     ('x2', 'score of 1')
     """
 
-    def __init__(self, tables: list[tuple[Any, Any]], class_: Any, column: str = "", score: str | None = None):
-        self.tables, self.class_, self.column = tables, class_, column
+    def __init__(
+        self,
+        tables: list[tuple[Any, Any]],
+        class_: Any,
+        column: str = "",
+        score: str | None = None,
+        intercept: float | None = None,
+    ):
+        self.tables, self.class_, self.column, self.intercept = tables, class_, column, intercept
         self.score = score or (f"score of {class_}" if column else f"log-odds of {class_}")
 
     @classmethod
@@ -80,12 +93,13 @@ class AdditiveDisplay:
                 f"estimator is of type {type(estimator).__name__}; it should be an AdditiveClassifier or an "
                 "AdditiveRegressor, whose terms are curves"
             )
-        known, score = list(estimator.term_scores_), None
+        known, score, intercept = list(estimator.term_scores_), None, None
         terms = estimator.terms_["name"][:N_TERMS].tolist() if terms is None else terms
         if isinstance(terms, str) or not isinstance(terms, Sequence) or not terms:
             raise TypeError(f"terms={terms!r} should be a list of features, or of pairs of them")
         if isinstance(estimator, AdditiveClassifier):
             class_, column = _class_shown(estimator.classes_.tolist(), class_)
+            intercept = None if column else float(estimator.intercept_[0])
         elif class_ is None:
             squared = vars(estimator)["loss"] == "squared"
             column, score = "", "change of the prediction" if squared else "log of a factor"
@@ -96,7 +110,7 @@ class AdditiveDisplay:
         names = [tuple(one) if isinstance(one, list) else one for one in terms]
         names = [one[::-1] if isinstance(one, tuple) and one[::-1] in known else one for one in names]
         tables = [(one, estimator.term(*(one if isinstance(one, tuple) else (one,)))) for one in names]
-        return cls(tables, class_, column, score).plot(**kwargs)
+        return cls(tables, class_, column, score, intercept).plot(**kwargs)
 
     def plot(self, *, figsize: tuple[float, float] | None = None) -> Self:
         """Draw.
@@ -129,26 +143,42 @@ class AdditiveDisplay:
     def _curve(self, ax: Any, name: str, table: Any, span: tuple[float, float]) -> None:
         """The steps of a number, with a band, the rows below, and missing values on the right."""
         known, missing = table[table["lower"].notna()], table[table["lower"].isna()]
+        counts = known["count"].to_numpy()
         ends = _finite_ends(known["lower"].to_numpy(), known["upper"].to_numpy())
+        piled = _are_piled(ends, counts)
+        to, back = (np.log10, lambda place: 10.0**place) if piled else (np.positive, np.positive)
         scores, std = (known[part + self.column].to_numpy() for part in ("score", "std"))
         ax.axhline(0.0, **QUIET)
         self._band(ax, ends, scores, std)
         ax.stairs(scores, ends, baseline=None, color=COLOURS[0], linewidth=1.5)
         height = BELOW * (span[1] - span[0])
         floor = span[0] - height
-        places = np.linspace(ends[0], ends[-1], N_BARS + 1)  # of one width, as bins of few values may be very narrow
-        rows = np.diff(np.interp(places, ends, np.append(0.0, np.cumsum(known["count"]))))
+        # of one width, as bins of few values may be very narrow
+        n_bars = min(N_BARS, round(ends[-1] - ends[0])) if _are_whole(ends) and not piled else N_BARS
+        places = back(np.linspace(to(ends[0]), to(ends[-1]), n_bars + 1))
+        rows = np.diff(np.interp(to(places), to(ends), np.append(0.0, np.cumsum(counts))))
         tops = floor + 0.9 * height * rows / max(float(rows.max(initial=0.0)), np.finfo(float).tiny)
         ax.stairs(tops, places, baseline=floor, fill=True, color="0.85", zorder=0)
         if len(missing):
             value, spread = (missing[part + self.column].to_numpy() for part in ("score", "std"))
-            at = ends[-1] + APART * (ends[-1] - ends[0])
-            ax.axvline(0.5 * (ends[-1] + at), **QUIET)
+            apart = APART * (to(ends[-1]) - to(ends[0])) * np.array([0.5, 1.0, 1.5])
+            between, at, right = back(to(ends[-1]) + apart)
+            ax.axvline(between, **QUIET)
             ax.errorbar([at], value, BANDS * np.nan_to_num(spread), fmt="o", color=COLOURS[1], capsize=3)
-            ax.set_xlim(right=2.0 * at - 0.5 * (ends[-1] + at))
-            _name_missing(ax.xaxis, ends[-1], at)
-        ax.set(ylim=(floor, span[1]), ylabel=self.score)
+        if piled:
+            ax.set_xscale("log")
+        _label_numbers(ax.xaxis, ends, at if len(missing) else None, piled)
+        ax.set_xlim(ends[0], right if len(missing) else ends[-1])
+        ax.set_ylim(floor, span[1])
+        self._label_scores(ax.yaxis)
         ax.set_title(shortened(name), fontsize="medium")
+
+    def _label_scores(self, axis: Any) -> None:
+        """Write probabilities beside log-odds, where they are known."""
+        axis.set_label_text(self.score if self.intercept is None else f"{self.score} (probability)")
+        if self.intercept is not None:
+            intercept, gap = self.intercept, "\n" if axis.axis_name == "x" else " "
+            axis.set_major_formatter(lambda score, _: f"{score:g}{gap}({expit(intercept + score):.0%})")
 
     def _band(self, ax: Any, ends: np.ndarray, scores: np.ndarray, std: np.ndarray) -> None:
         """The band of two standard deviations, where they are known."""
@@ -169,7 +199,8 @@ class AdditiveDisplay:
         labels = [f"{shortened(level)} ({count:,.0f})" for level, count in zip(names, frequent["count"], strict=True)]
         ax.set_yticks(places, labels, fontsize="medium" if len(places) <= MOST_LEVELS // 2 else "x-small")
         ax.axvline(0.0, **QUIET)
-        ax.set(xlim=span, xlabel=self.score)
+        ax.set_xlim(span)
+        self._label_scores(ax.xaxis)
         which = "" if len(frequent) == len(table) else f", the {len(frequent)} most frequent"
         ax.set_title(f"{shortened(name)}{which}", fontsize="medium")
 
@@ -188,6 +219,7 @@ class AdditiveDisplay:
         for axis, side, name in zip((ax.xaxis, ax.yaxis), sides, names, strict=True):
             side.label(axis)
             axis.set_label_text(shortened(name))
+        ax.set_title(" and ".join(map(shortened, names)), fontsize="medium")
         ax.figure.colorbar(image, ax=ax, label=self.score)
 
 
@@ -231,14 +263,35 @@ class _Side:
             size = "medium" if len(self.levels) <= MOST_LEVELS // 2 else "x-small"
             axis.set_ticks(np.arange(len(self.levels)), self.levels, rotation=45 if long else 0, fontsize=size)
         elif self.missing:
-            _name_missing(axis, self.ends[-3], 0.5 * (self.ends[-2] + self.ends[-1]))
+            _label_numbers(axis, self.ends[:-2], 0.5 * (self.ends[-2] + self.ends[-1]))
+        else:
+            _label_numbers(axis, self.ends, None)
 
 
-def _name_missing(axis: Any, end: float, at: float) -> None:
-    """Mark where missing values are, behind the last number."""
-    low = axis.get_view_interval()[0]
-    ticks = [one for one in axis.get_ticklocs() if low <= one <= end]
-    axis.set_ticks([*ticks, at], [*(f"{one:g}" for one in ticks), "missing"])
+def _label_numbers(axis: Any, ends: np.ndarray, missing: float | None, logarithmic: bool = False) -> None:
+    """Ticks at whole numbers where values are, with commas; and one where missing values are, behind the last."""
+    from matplotlib import ticker
+
+    locator: Any = ticker.LogLocator(subs=(1.0, 2.0, 5.0), numticks=6) if logarithmic else None
+    locator = locator or ticker.MaxNLocator(5, integer=_are_whole(ends), steps=[1, 2, 5, 10])
+    ticks = [one for one in locator.tick_values(ends[0], ends[-1]) if ends[0] <= one <= ends[-1]]
+    labels = plain_numbers(ticks)
+    if missing is not None:
+        free = ticks[: max(len(ticks) - 1, 1)] if len(labels[-1:]) and len(labels[-1]) > SHORT else ticks
+        ticks, labels = [*free, missing], [*labels[: len(free)], "missing"]
+    axis.set_ticks(ticks, labels)
+    axis.set_minor_locator(ticker.NullLocator())
+
+
+def _are_whole(ends: np.ndarray) -> bool:
+    """Whether bins end between whole numbers."""
+    return bool((ends[1:-1] % 1.0 == 0.5).all())
+
+
+def _are_piled(ends: np.ndarray, counts: np.ndarray) -> bool:
+    """Whether half of the rows are in a small part of the axis, at its beginning, and all values are above 0."""
+    middle = float(np.interp(0.5 * counts.sum(), np.append(0.0, np.cumsum(counts)), ends))
+    return bool(ends[0] > 0.0 and ends[-1] > WIDE * ends[0] and middle - ends[0] < PILED * (ends[-1] - ends[0]))
 
 
 def _finite_ends(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
@@ -247,4 +300,7 @@ def _finite_ends(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     width = float(np.median(np.diff(inner))) if len(inner) > 1 else 1.0
     if not len(inner):
         return np.array([-1.0, 1.0])
-    return np.concatenate([[inner[0] - width], inner, [inner[-1] + width]])
+    first = inner[0] - width
+    if first <= 0.0 < inner[0] and not _are_whole(upper):  # may be on a logarithmic axis
+        first = 0.5 * inner[0]
+    return np.concatenate([[first], inner, [inner[-1] + width]])

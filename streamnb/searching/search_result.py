@@ -10,8 +10,6 @@ import numpy as np
 
 from streamnb.core import frames, guesses, persistence
 from streamnb.core.frames import pandas_for
-from streamnb.evaluation.evaluation import guesses_of
-from streamnb.evaluation.scorers import SCORERS, as_scorer
 from streamnb.passes.contract import Report
 from streamnb.plotting.drawing import scoring_label
 from streamnb.plotting.forest import SearchDisplay
@@ -19,7 +17,6 @@ from streamnb.problem.points import loaded_point
 from streamnb.reporting.facts import FactTable
 from streamnb.reporting.report import Choice, RowsToJudge, write_report
 from streamnb.selection.split_intervals import APPROXIMATE, split_interval, standard_error
-from streamnb.stats.class_stats import ClassStats
 
 
 @persistence.register
@@ -158,6 +155,8 @@ class Search(persistence.Saved):
         Of all reads for naive Bayes and `models`, including the fit to all rows.
     positive : label or None
         Of two classes, the one that was named as positive.
+    guesses : dict {scoring: score}
+        Of guesses that know only how frequent each class is; empty where rows have several labels.
     taken : str
         Whether whole numbers of y were taken as classes or as numbers, and how to get the other; else empty.
 
@@ -177,6 +176,7 @@ class Search(persistence.Saved):
     best_: Any
     report_: Report = field(metadata={"saved_as": "report"})
     positive: bool | int | str | None = None
+    guesses: dict[str, float] = field(default_factory=dict)
     taken: str = ""
 
     def __getattr__(self, name: str) -> Any:
@@ -228,15 +228,10 @@ class Search(persistence.Saved):
         ]
 
     def _of_guesses(self) -> list[list[str]]:
-        """The scores of guesses that know only how frequent each class is, where the best model tells that."""
-        stats = getattr(self.best_, "stats_", None)
-        if not isinstance(stats, ClassStats) or self.best_.classes_.ndim != 1 or len(stats.classes) < 2:
+        """The scores of guesses, as the cells of a candidate."""
+        if not self.guesses:
             return []
-        guesses = guesses_of(stats.classes, stats.weight, ["hits", "ranking", "probabilities"])
-        scores = [
-            as_scorer(name).of(guesses) if name.partition(" of ")[0] in SCORERS else np.nan for name in self.scorings
-        ]
-        first, *others = ("-" if np.isnan(score) else f"{score:.4f}" for score in scores)
+        first, *others = (f"{self.guesses[name]:.4f}" if name in self.guesses else "-" for name in self.scorings)
         return [["guesses by frequency", first, "", *others, "", "", "", ""]]
 
     def _cells(self, judged: Judged) -> list[str]:
@@ -263,7 +258,8 @@ class Search(persistence.Saved):
         """
         shown = self.ranked[:n_best]
         scores = [judged.scores[self.scorings[0]] for judged in shown]
-        return SearchDisplay([judged.name for judged in shown], scores, self.scorings[0]).plot(ax, **kwargs)
+        names = [judged.name for judged in shown]
+        return SearchDisplay(names, scores, self.scorings[0], len(self.candidates)).plot(ax, **kwargs)
 
     def report(self, path: Any, X: Any = None, y: Any = None, *, force: bool = False, **options: Any) -> None:
         """Write one page of HTML that shows the candidates and the best model.

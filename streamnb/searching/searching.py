@@ -13,6 +13,7 @@ from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.core.guesses import with_hints
 from streamnb.encoding.opening import opened
 from streamnb.estimators.additive import AdditiveClassifier
+from streamnb.evaluation.evaluation import guesses_of
 from streamnb.evaluation.scorers import Scorer, of_positive
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.dask_blocks import n_rows_of
@@ -234,7 +235,8 @@ def search(
         if frames.prints(show):
             print(planned(candidates, judging, limits, most_reads))
         found = searched(candidates, judging, limits, most_reads, left_out | beyond, how_taken)
-        found = replace(found, positive=positive)
+        guesses = _guesses(scorer, encoded[0].rows, given[1], given[2])
+        found = replace(found, positive=positive, guesses=guesses)
     if frames.prints(show):
         print(found)
     return found
@@ -269,6 +271,16 @@ def _encoded_for_classes(
     for rows in encoded:
         rows.rows.check_read_again("search")
     return encoded
+
+
+def _guesses(scorer: Scorer, rows: Source, y: Any, weight: Any) -> dict[str, float]:
+    """The scores of guesses that know only how frequent each class is, of rows with one label each."""
+    labels, weights = (None if one is None else rows.whole_column(one, "y") for one in (y, weight))
+    if labels is None or labels.ndim != 1 or (weights is not None and weights.shape != labels.shape):
+        return {}
+    classes, codes = np.unique(labels, return_inverse=True)
+    guesses = guesses_of(classes, np.bincount(codes, weights).astype(float), scorer.needs)
+    return {one.name: one.of(guesses) for one in scorer.each if one.needs <= guesses.needs}
 
 
 def _judging(

@@ -82,3 +82,16 @@ def test_means_and_folds_stand_beside_the_names():
     assert title(display) == "The best has 0.850; no other comes up to its worst fold"
     assert display.ax_.get_legend() is None
     np.testing.assert_allclose(display.whiskers_.get_segments()[0][:, 0], split_interval(scores[0], 2))
+
+
+def test_candidates_are_named_in_words_and_those_left_out_are_counted():
+    names = ["A(l2=[1.0, 2.0]), encoding=bins=None", "auto, encoding=as usual", "B(1)", "B(2)"]
+    scores = [np.array([0.9, 0.8])] * 4
+    shown = snb.SearchDisplay(names, scores, "accuracy", 9).plot()
+    assert [label.get_text() for label in shown.ax_.get_yticklabels()] == [
+        "A, numbers as they are",
+        "auto",
+        "B(1)",
+        "B(2)",
+    ]
+    assert "(4 of 9 are shown)" in " ".join(shown.ax_.get_title(loc="left").split())

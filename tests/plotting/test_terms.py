@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import streamnb as snb
+from streamnb.plotting.drawing import shortened
 
 RNG = np.random.default_rng(0)
 N = 300
@@ -34,7 +35,7 @@ def test_a_curve_has_steps_a_band_rows_below_and_missing_values(model):
     np.testing.assert_allclose(curve.edges[1:-1], term["upper"][:-1])
     assert rows.values.max() < term["score"].min()
     assert [label.get_text() for label in ax.get_xticklabels()][-1] == "missing"
-    assert (ax.get_title(), ax.get_ylabel()) == ("age", "log-odds of yes")
+    assert (ax.get_title(), ax.get_ylabel()) == ("age", "log-odds of yes (probability)")
 
 
 def test_bars_are_in_the_order_of_scores(model):
@@ -89,3 +90,34 @@ def test_models_without_terms_are_refused():
     fitted = snb.SoftmaxRegression().fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(TypeError, match=r"of type SoftmaxRegression; it should be an AdditiveClassifier"):
         snb.AdditiveDisplay.from_estimator(fitted)
+
+
+def test_axes_are_of_values_as_people_write_them():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"income": rng.lognormal(9.0, 1.0, 600), "level": rng.integers(1, 5, 600)})
+    y = np.where(frame["income"] * frame["level"] + rng.normal(0, 9_000, 600) > 20_000, "yes", "no")
+    model = snb.AdditiveClassifier(interactions=[("income", "level")], resolutions=(4, 16)).fit(frame, y)
+    display = snb.AdditiveDisplay.from_estimator(model, ["income", "level", ("income", "level")])
+    income, level, pair = display.axes_
+    assert income.get_xscale() == "log" and "10,000" in [label.get_text() for label in income.get_xticklabels()]
+    assert [label.get_text() for label in level.get_xticklabels()] == ["1", "2", "3", "4"]
+    assert level.get_xscale() == "linear" and pair.get_title() == "income and level"
+    share = 1.0 / (1.0 + np.exp(-model.intercept_[0]))
+    income.figure.canvas.draw()
+    assert f"0 ({share:.0%})" in [label.get_text() for label in income.get_yticklabels()]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("JobLevel in (1.5, 2.5]", "JobLevel 2"),
+        ("JobLevel in (2.5, 5.5]", "JobLevel 3 to 5"),
+        ("JobLevel in (-inf, 1.5]", "JobLevel up to 1"),
+        ("JobLevel in (4.5, inf)", "JobLevel from 5"),
+        ("income in (9114, 1.081e+04]", "income 9,114 to 10,810"),
+        ("income in (2.25, inf)", "income above 2.25"),
+        ("age = (18, 35]", "age = (18, 35]"),
+    ],
+)
+def test_bins_are_named_in_words(name, words):
+    assert shortened(name) == words
