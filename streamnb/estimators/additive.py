@@ -22,13 +22,11 @@ from streamnb.models.additive import TermTables
 from streamnb.passes.checkpoint import checkpoint_folder
 from streamnb.passes.contract import Reading, RunOptions
 from streamnb.passes.run import run_reads
-from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.table_opening import ANY
 from streamnb.selection.additive_fit import NUMBERS, fit_terms
 from streamnb.selection.fold_models import ModelGroups
 from streamnb.selection.score_table import check_choice
-from streamnb.stats.stability import ColumnProfile
 from streamnb.training.fitting import DescentMethod
 from streamnb.training.learner import Learner
 from streamnb.training.objectives import softmax_of
@@ -257,11 +255,6 @@ class AdditiveClassifier(AdditiveModel, TrainedClassifier):
 
     def _opened(self, X: Any, *beside: Any, labelled: bool = True) -> Source:
         return self._counting_absent(super()._opened(X, *beside, labelled=labelled))
-
-    def _profile(self) -> ColumnProfile | None:
-        counts, starts = self._tables.counts, self._of_terms()[0].starts
-        weight = float(counts[: starts[1]].sum())  # each row has a code of the first feature
-        return ColumnProfile("sum", RowOptions(), round(weight), weight, counts) if weight > 0.0 else None
 
     def _learner(self) -> Learner:
         return learner_of(self, DescentMethod(softmax_of))

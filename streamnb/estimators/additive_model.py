@@ -24,11 +24,13 @@ from streamnb.evaluation.scorers import Scorer
 from streamnb.explaining.terms import contributions_of_terms, term_of, term_table, terms_table
 from streamnb.models.additive import TermTables
 from streamnb.passes.contract import Reading, RunOptions
+from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.selection.additive_choice import JudgedPoint
 from streamnb.selection.additive_fit import LEAST_FACTOR, AdditiveRequest, CodedRows
 from streamnb.selection.score_table import warn_of_ends
 from streamnb.selection.split_intervals import split_interval
+from streamnb.stats.stability import ColumnProfile
 
 L2 = 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03
 PAIR_FACTORS = 1.0, 3.0, 10.0
@@ -169,6 +171,11 @@ class AdditiveModel:
 
     def _check_sums(self) -> None:
         """Raise where scores are no sums of terms."""
+
+    def _profile(self) -> ColumnProfile | None:
+        counts, starts = self._tables.counts, self._of_terms()[0].starts
+        weight = float(counts[: starts[1]].sum())  # each row has a code of the first feature
+        return ColumnProfile("sum", RowOptions(), round(weight), weight, counts) if weight > 0.0 else None
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 

@@ -584,8 +584,11 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         >>> snb.Ridge().fit(X, X[:, 0]).drift(X + [0.0, 1.0]).moved
         ['x1']
         """
-        profile = ColumnProfile.of(self.stats_.joined, self.n_features_in_) if hasattr(self, "stats_") else self._sums
-        return drift(self, self._preparation, profile, self._opened, (X, against), threshold)
+        check_is_fitted(self)
+        return drift(self, self._preparation, self._profile(), self._opened, (X, against), threshold)
+
+    def _profile(self) -> ColumnProfile | None:
+        return ColumnProfile.of(self.stats_.joined, self.n_features_in_) if hasattr(self, "stats_") else self._sums
 
     # ---- files -------------------------------------------------------------------------------------------------------
 

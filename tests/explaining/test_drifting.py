@@ -31,6 +31,7 @@ MODELS = {
     "additive": (snb.AdditiveClassifier(folds=2, resolutions=(8,)), OLD),
     "ridge": (snb.Ridge(), NUMBERS),
     "poisson": (snb.PoissonRegressor(), NUMBERS),
+    "curves": (snb.AdditiveRegressor(folds=2, resolutions=(8,)), NUMBERS),
 }
 
 

@@ -79,7 +79,10 @@ def may_be(name, what):
         ("/Round/estimators/", "/Answer/total/")
     ):  # held against the fit, and the task, by the next step
         return True
-    of_folds = tuple(f"{who}/params/folds" for who in ("CV", "StackedNB", "AdditiveClassifier", "ForwardRegression"))
+    of_folds = tuple(
+        f"{who}/params/folds"
+        for who in ("CV", "StackedNB", "AdditiveClassifier", "AdditiveRegressor", "ForwardRegression")
+    )
     return {
         "classes": what in ("another size", "another kind"),
         "declared": what in ("another size", "another kind")

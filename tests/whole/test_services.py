@@ -20,7 +20,7 @@ import streamnb as snb
 from tests.support.processes import PATIENCE, python
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = ROOT / "examples"
+EXAMPLES, SERVICE = ROOT / "examples", "service"
 ENVIRONMENT = {
     **os.environ,
     "PYTHONPATH": str(ROOT),
@@ -105,7 +105,7 @@ def test_a_service_answers_and_takes_a_new_model_meanwhile(folder):
     served = folder / "served.snb"
     shutil.copy(folder / "old.snb", served)
     old, new = shares(folder / "old.snb"), shares(folder / "new.snb")
-    with started("-m", "uvicorn", "service:app", "--workers", 2, MODEL=str(served)) as (port, server):
+    with started("-m", "uvicorn", f"{SERVICE}:app", "--workers", 2, MODEL=str(served)) as (port, server):
         soon(lambda: called(port, "/health")[0] == 200, server)
 
         def answer(record=RECORD, path="/predict"):
