@@ -32,6 +32,7 @@ from benchmarks.peers import (
     stores,
     tables,
     texts,
+    trained,
     trees,
     values,
 )
@@ -83,6 +84,7 @@ PARTS = {  # each yields rows of the table
     "cells": cells.cell_rows,
     "search": searching.search_rows,
     "small_tables": small_tables.small_table_rows,
+    "trained": trained.trained_rows,
     "selecting": selecting.selecting_rows,
     "descriptions": descriptions.description_rows,
     "topics": descriptions.topic_rows,

@@ -76,9 +76,9 @@ def score_csr(data, indices, indptr, weights, out):
 
 
 def room_for(n_features, n_columns):
-    """Scratch of `score_dense`."""
+    """Scratch of `score_dense` and, its first array, of `score_dense_few`."""
     n = min(n_features, TILED) + 1
-    return np.arange(n, dtype=np.int32), np.empty((1, TILE)), np.empty((n_columns, n)), np.empty((n, TILE))
+    return np.empty((n_columns, n)), np.arange(n, dtype=np.int32), np.empty((1, TILE)), np.empty((n, TILE))
 
 
 @kernel
@@ -86,18 +86,11 @@ def score_dense(values, weights, room, out):
     # out[i, r] += sum over j of x[i, j] * weights[j, r], in the order of j, without x = 0; `room` is that of `room_for`
     n_rows, n_features = values.shape
     tiled = n_rows - n_rows % TILE if can_be_tiled(n_rows, weights) else 0
-    numbers, sums, columns, turned = room
-    few = out.shape[1] <= FEW
+    columns, numbers, sums, turned = room
     for first in range(0, n_features if tiled else 0, TILED):
         stop = min(first + TILED, n_features)
-        for r in range(out.shape[1]):
-            columns[r, 0] = 1.0  # starts from the present scores, so that all terms are added in order
-            for j in range(first, stop):
-                columns[r, 1 + j - first] = weights[j, r]
-        for begin in range(0, tiled if few else 0, LANES):
-            for r in range(out.shape[1]):
-                score_rows(values, begin, first, stop, columns[r], out, r)
-        for begin in range(0, 0 if few else tiled, TILE):
+        turn_weights(weights, first, stop, columns)
+        for begin in range(0, tiled, TILE):
             if TILED_FROM * turn(values, begin, first, stop, turned) < TILE * (stop - first):
                 add_rows(values, weights, begin, begin + TILE, first, stop, out)
                 continue
@@ -108,6 +101,28 @@ def score_dense(values, weights, room, out):
                 for i in range(TILE):
                     out[begin + i, r] = sums[0, i]
     add_rows(values, weights, tiled, n_rows, np.intp(0), n_features, out)  # a literal would be compiled separately
+
+
+@kernel
+def score_dense_few(values, weights, columns, out):
+    # the same to the same bits, for up to FEW columns
+    n_rows, n_features = values.shape
+    tiled = n_rows - n_rows % LANES if can_be_tiled(n_rows, weights) else 0
+    for first in range(0, n_features if tiled else 0, TILED):
+        stop = min(first + TILED, n_features)
+        turn_weights(weights, first, stop, columns)
+        for begin in range(0, tiled, LANES):
+            for r in range(out.shape[1]):
+                score_rows(values, begin, first, stop, columns[r], out, r)
+    add_rows(values, weights, tiled, n_rows, np.intp(0), n_features, out)
+
+
+@brick
+def turn_weights(weights, first, stop, columns):
+    for r in range(weights.shape[1]):
+        columns[r, 0] = 1.0  # starts from the present scores, so that all terms are added in order
+        for j in range(first, stop):
+            columns[r, 1 + j - first] = weights[j, r]
 
 
 @brick

@@ -22,6 +22,7 @@ _MORE_DATES = (
     "snb.table(X, y), which encodes them"
 )
 TILE = 1 << 17  # values surveyed together
+FEW_VALUES = 1 << 17  # which NumPy surveys in less time than a kernel takes to load or to compile
 FEWEST, MOST = 16, 4096  # rows of a dense tile; sums of more rows would lose digits
 SIDE_BY_SIDE = 2048  # values of short rows that are surveyed at once
 _BITS = {  # the integer that a float is viewed as, and the mask of all its bits but the sign
@@ -225,9 +226,15 @@ def survey_values(stored: np.ndarray, width: int) -> Survey:
     integer, magnitude = _BITS[stored.dtype]
     tile = min(max(TILE // width, FEWEST), MOST) if width > 1 else TILE
     tops = np.empty((-(-len(stored) // (width * tile)), width), integer)
-    n_wide = max(SIDE_BY_SIDE // width, 1) * width
-    wide = aligned(1, n_wide, integer)[0, :n_wide]
-    negatives, whole = row_values.survey(stored, stored.view(integer), magnitude, tile, wide, tops)
+    if len(stored) <= FEW_VALUES:
+        negatives, whole = np.count_nonzero(stored < 0.0), (stored == np.floor(stored)).all()
+        magnitudes = stored.view(integer) & magnitude
+        for t in range(len(tops)):
+            tops[t] = magnitudes[t * tile * width : (t + 1) * tile * width].reshape(-1, width).max(axis=0)
+    else:
+        n_wide = max(SIDE_BY_SIDE // width, 1) * width
+        wide = aligned(1, n_wide, integer)[0, :n_wide]
+        negatives, whole = row_values.survey(stored, stored.view(integer), magnitude, tile, wide, tops)
     tops = tops.view(stored.dtype)
     top = float(tops.max(initial=0.0))
     of_columns = (tops, tile) if width > 1 else (None, 0)

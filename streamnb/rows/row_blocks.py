@@ -250,7 +250,11 @@ class DenseChunk:
 
     def add_scores(self, weights: np.ndarray, out: np.ndarray) -> None:
         """Add rows @ weights, weights (n_features, n), to out (n_rows, n)."""
-        scores.score_dense(self.values, frozen(weights), scores.room_for(*weights.shape), out)
+        room = scores.room_for(*weights.shape)
+        if weights.shape[1] <= scores.FEW:
+            scores.score_dense_few(self.values, frozen(weights), room[0], out)
+        else:
+            scores.score_dense(self.values, frozen(weights), room, out)
 
     def sparse(self, rows: np.ndarray) -> Iterator[tuple[slice, SparseRows]]:
         """Yield the given rows in batches as CSR without zeros, each with its slice of `rows`."""
