@@ -403,7 +403,9 @@ class RegressionPathDisplay:
             alphas, mse = alphas[at], mse[at]
         names = feature_names_of(None, estimator, estimator.n_features_in_)
         known: dict[str, Any] = {"chosen": estimator.alpha_, "feature_names": names, "rule": estimator.rule}
-        per_deviation = (coefs if coefs.ndim == 2 else coefs[target]) * deviations_of_columns(estimator)[:, None]
+        deviations = deviations_of_columns(estimator)
+        assert deviations is not None  # of an ElasticNetCV, which has sums
+        per_deviation = (coefs if coefs.ndim == 2 else coefs[target]) * deviations[:, None]
         return cls(alphas, per_deviation, mse, unit=PER_DEVIATION, **known).plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, *, n_named: int = 8, **kwargs: Any) -> Self:

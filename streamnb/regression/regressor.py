@@ -744,6 +744,8 @@ def _with_ends(predict: Any, residuals: Residuals, ends: tuple[float, float], ch
     return residuals.around(predict(chunk, survey), ends)
 
 
-def deviations_of_columns(model: LinearRegressor) -> np.ndarray:
-    """Standard deviations of the columns over the rows of a fit that keeps its sums, (n_features,)."""
-    return model._system().deviations
+def deviations_of_columns(model: LinearRegressor) -> np.ndarray | None:
+    """Standard deviations of the columns over the rows of the fit, (n_features,), where they are known."""
+    if hasattr(model, "stats_"):
+        return model._system().deviations
+    return None if model._sums is None or model._sums.variance is None else np.sqrt(model._sums.variance)

@@ -18,7 +18,7 @@ from streamnb.explaining.feature_tables import PER_DEVIATION, class_weights, com
 from streamnb.models.linear import LinearModel
 from streamnb.passes.contract import Report
 from streamnb.plotting.drawing import scoring_name, strongest
-from streamnb.regression.regressor import deviations_of_columns
+from streamnb.regression.regressor import LinearRegressor, deviations_of_columns
 from streamnb.reporting.facts import Described, FactTable, Share, column_name, number, shown
 
 MOST_FEATURES = 100  # of a model of one row of weights
@@ -171,8 +171,9 @@ def _coefficients(model: Any) -> FactTable | None:
         return None
     names = getattr(model, "feature_names_in_", None)
     unit, sizes = "weight", coef
-    if hasattr(model, "stats_"):
-        unit, sizes = PER_DEVIATION, coef * deviations_of_columns(model)
+    deviations = deviations_of_columns(model) if isinstance(model, LinearRegressor) else None
+    if deviations is not None:
+        unit, sizes = PER_DEVIATION, coef * deviations
     best = strongest(sizes, MOST_FEATURES).tolist()
     rows = tuple((column_name(j if names is None else names[j]), float(sizes[j])) for j in best)
     return FactTable("Features", ("feature", unit), rows)

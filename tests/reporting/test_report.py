@@ -94,7 +94,7 @@ def test_regressions(page_of):
     assert "Root mean squared error" in several and "off by" not in several
     counts = np.floor(np.exp(X[:, 4]))
     page = page_of(snb.PoissonRegressor().fit(X[:, :4], counts), X[:, :4], counts)
-    assert "D²" in page and "model.calibrate(X, y)" in page
+    assert "weight per standard deviation" in page and "D²" in page and "model.calibrate(X, y)" in page
 
 
 def test_rows_without_labels_show_the_model_alone(two, page_of):
