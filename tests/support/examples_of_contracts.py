@@ -68,6 +68,7 @@ from streamnb.rows.source import (
 from streamnb.rows.splits import Folding, as_folding
 from streamnb.rows.tables import NumberSource, TableSource
 from streamnb.rows.texts import TextSource
+from streamnb.rows.train_test import PickedRows
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.scanning.user_tasks import _UserTask
 from streamnb.searching.bayes import TriedScan
@@ -371,6 +372,11 @@ def dense_store(folder: Any) -> Source:
     return opened(zarr.create_array(folder / "dense.zarr", data=COUNTS, chunks=(6, 5)), Y, WEIGHT)
 
 
+def picked_rows(folder: Any) -> Source:
+    X = zarr.create_array(folder / "twice.zarr", data=np.repeat(COUNTS, 2, axis=0), chunks=(12, 5))
+    return PickedRows(X, opened(X, np.repeat(Y, 2), np.repeat(WEIGHT, 2)), np.arange(2 * N) % 2 == 0)
+
+
 def csr_group(folder: Any) -> Source:
     snb.write_csr(folder / "csr.zarr", [(sp.csr_array(COUNTS[:9]), Y[:9]), (COUNTS[9:], Y[9:])], n_features=5)
     return opened(folder / "csr.zarr", "y", WEIGHT)
@@ -425,6 +431,7 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
         (lambda _: NarrowSource(opened(BESIDE_ZEROS, Y, WEIGHT), RowOptions(), np.arange(1, 6), 7), LABELLED),
         stored=(lambda folder: NarrowSource(csr_group(folder), RowOptions("binary"), np.arange(5), 5), PRESENT),
     ),
+    PickedRows: every((picked_rows, LABELLED)),
     FoldRows: every(outside_a_fold(COUNTS, Y, WEIGHT)),
     OutsideFolds: every(
         (lambda _: OutsideFolds({0: opened(COUNTS, Y, WEIGHT), 2: TiledSource(opened(ONES["X"], Y), 16)}), LABELLED)

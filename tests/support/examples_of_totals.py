@@ -30,12 +30,16 @@ from streamnb.evaluation.tallies import (
 )
 from streamnb.fits.passes import TotalsOfRead
 from streamnb.passes.contract import Report
+from streamnb.problem.losses import SQUARES
 from streamnb.problem.penalties import Pull
 from streamnb.problem.schemes import Joint, MultiLabel
+from streamnb.regression.judged import VALUES, NumberRows, NumberTallies
+from streamnb.rows.opening import opened
 from streamnb.rows.row_blocks import DenseChunk
+from streamnb.scanning.describing import _Look, _Sample
 from streamnb.stats.row_means import RowMeans, WeightTable
 from streamnb.stats.row_sample import RowSample
-from streamnb.stats.value_counts import ValueCells, cells_of
+from streamnb.stats.value_counts import ValueCells, ValueCounts, cells_of
 from tests.support.examples_of_contracts import CODES, COUNTS, WEIGHT, K
 from tests.support.examples_of_problems import every
 from tests.support.examples_of_raw_rows import counted_columns
@@ -154,6 +158,26 @@ def slices(seed: int) -> Any:
 
 
 PULLS = Pull(l1=0.5), Pull(l2=0.25, scored=True), Pull(top_k=2, by="score", decorrelation=1.0)
+
+
+def look(seed: int) -> _Look:
+    """A first look at some of the rows; `describe` writes no checkpoints."""
+    found = _Look(None, _Sample(7), ValueCounts((), *(np.zeros(0, dtype) for dtype in (np.int64, float, float))))
+    for block in opened(COUNTS, CODES, WEIGHT).blocks(5 * seed, 5 * seed + 5):
+        found.add_block(block)
+    return found
+
+
+def numbers(seed: int) -> NumberTallies:
+    """Judged numbers whose sums are exact."""
+    _, codes, weight, margins = drawn(seed)
+    found = NumberTallies.asked(SQUARES, 0.95, (0.9,), grouped=False)
+    values = np.resize(margins, (len(codes), len(VALUES)))
+    covered = np.column_stack([codes > 0, weight])
+    found.add_rows(NumberRows(values, weight, values[:, 0], np.ones(len(codes)), covered, None))
+    return found
+
+
 MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
     TotalsOfRead: every(
         lambda seed: TotalsOfRead([[TokenCounts(["a"], [seed]), TokenCounts([f"t{seed}"], [2])]], np.array([1, 2]))
@@ -181,6 +205,9 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
     SliceColumn: every(column),
     Slicing: every(lambda seed: Slicing((column(seed),))),
     Slices: every(slices),
+    NumberTallies: every(numbers),
+    _Sample: every(lambda seed: _Sample(9, np.arange(4, dtype=np.uint64) * 3 + seed, [np.arange(4.0) + seed])),
+    _Look: every(look),
     Tallied: every(lambda seed: judged(Tallied, seed)),
     Evaluation: every(
         lambda seed: judged(Evaluation, seed),
