@@ -157,7 +157,7 @@ class TermColumns(LearnedStep):
         """The code of each feature, (n_rows, n_features) int32; -1 where a row has none."""
         if self.base is not None:
             return self.base.bins(chunk)
-        row_checks.check_n_features(chunk.shape[1], int(self.firsts[-1]), "AdditiveClassifier")
+        row_checks.check_n_features(chunk.shape[1], int(self.firsts[-1]), "the additive model")
         return codes_of(chunk if isinstance(chunk, CSRChunk) else sp.csr_array(chunk.values), self.firsts)
 
     def applied(self, chunk: Chunk, survey: Any = None) -> sp.csr_array:

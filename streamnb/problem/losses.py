@@ -201,8 +201,8 @@ class TweedieLoss(Loss):
         if at.size:
             lowest = "above 0" if self.power >= 2.0 else "at least 0"
             cure = {
-                1.0: "for other numbers take snb.Ridge or TweedieRegressor(power=0)",
-                2.0: "with zeros among them take TweedieRegressor(power=1.5), or leave out rows without an amount",
+                1.0: "for other numbers take squared errors, such as snb.Ridge has",
+                2.0: "with zeros among them take a Tweedie model of power 1.5, or leave out rows without an amount",
             }.get(self.power, "leave these rows out, or take another power")
             raise ValueError(
                 f"y has {y[at[0]]:g} at row {first_row + at[0]}; targets of a {self.kind} model should be {lowest}: "

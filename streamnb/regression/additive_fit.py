@@ -49,6 +49,7 @@ from streamnb.training.sampled_curvature import TrainingSample, batches_of
 
 SIGNS = np.arange(2)  # of targets below and above the mean
 CONSTANT = 1e-24  # deviance, in units of that of a prediction of twice the mean; less is rounding
+LEAST_LEVEL = 1e-3  # of losses at the optimum
 CURVED = 1 << 22  # values of the rows whose curvature stands for that of all
 
 
@@ -139,10 +140,13 @@ class NumberObjective(Objective):
     ----------
     start : float
         The losses of all rows where the prediction is the mean.
+    level : float
+        The share of the deviance that is not explained.
     """
 
     targeted: Targets
     start: float
+    level: float = 1.0
     bounded = True
 
     @property
@@ -304,7 +308,8 @@ def _of_all_rows(
     rows, options = prepared(columns, given), replace(options, keeping=None)  # codes, which are kept, take less memory
     asked = TermSums.asked(targets, options.memory_limit)
     sums, report = yield ReadRequest(StatisticTask(asked), rows, options.of_pass("scan"))
-    objective, of_columns, n_rows = sums.objective, sums.of_columns, sums.columns.n_rows
+    objective = replace(sums.objective, level=min(max(1.0 - choice.best.mean, LEAST_LEVEL), 1.0))
+    of_columns, n_rows = sums.of_columns, sums.columns.n_rows
     factors, layered = choice.factors, LayeredSums.of(of_columns, layers.parts)
     how = LayeredMethod(lambda stats: objective, len(columns.features), layers.parts, lambda point: factors)
     how.check_memory(columns.n_columns, layers.parts.shape[1], 1, 1, options.memory_limit)

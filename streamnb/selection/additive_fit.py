@@ -81,13 +81,13 @@ class CodedRows:
         for name, code in zip(features, codes, strict=True):
             if not isinstance(code, BinCodes | LevelCodes):
                 raise ValueError(
-                    f"column {name!r} is hashed or a number as it is, and AdditiveClassifier has a score for each bin "
+                    f"column {name!r} is hashed or a number as it is, and additive models have a score for each bin "
                     "and each level; open the table with bins= and a larger min_count=, or leave the column out with "
                     "columns="
                 )
         if encoding.texts:
             raise ValueError(
-                f"column {encoding.texts[0][0]!r} is a text, and AdditiveClassifier has a score for each bin and each "
+                f"column {encoding.texts[0][0]!r} is a text, and additive models have a score for each bin and each "
                 "level; leave it out with columns="
             )
         ordered = np.array([isinstance(code, BinCodes) for code in codes])

@@ -166,7 +166,7 @@ class TermDescent:
             last, last_square = steepest, np.minimum(square, -TINY)
             gain = self._stepped(along, pull, self._dots(gradient, along, intercepts=True), objective, done)
             objective = objective - gain
-            done |= gain <= LEAST_GAIN * self._n_rows
+            done |= gain <= LEAST_GAIN * rows.losses.size(objective, self._n_rows)
             if done.all():
                 break
         self.pulls[:-1][self._variance[rows.leaves] == 0.0] = 0.0  # of terms that a model lacks

@@ -72,6 +72,10 @@ class TermLosses:
         """Those of the losses of rows, (n_rows, R), times their weights."""
         raise NotImplementedError
 
+    def size(self, objective: np.ndarray, n_rows: np.ndarray) -> np.ndarray:
+        """What gains are compared with, (n_models,), given the objectives and the weight of the rows."""
+        return n_rows
+
 
 @dataclass(frozen=True, eq=False)
 class ClassLosses(TermLosses):
@@ -191,6 +195,9 @@ class NumberLosses(TermLosses):
         of_rows = np.divide(slopes**2, curvatures, out=np.zeros_like(slopes), where=curvatures > 0.0)
         dispersion = float(of_rows.sum() / weight.sum()) / self.unit or 1.0
         return Derivatives(slopes / dispersion, curvatures / dispersion, dispersion)
+
+    def size(self, objective: np.ndarray, n_rows: np.ndarray) -> np.ndarray:
+        return 2.0 * objective  # which is that weight for a constant prediction, and much less where y is explained
 
     def _batches(self, scores: np.ndarray) -> list[slice]:
         return [slice(first, first + ROWS) for first in range(0, len(scores), ROWS)]

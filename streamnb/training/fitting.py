@@ -231,7 +231,7 @@ class DescentTrainer(Trainer):
     def _descended(self, visit: Visit, target: float) -> Generator[Any, Any, Descent]:
         """Descend from an evaluated point until the norm of the gradient is at most `target`, or all reads are used."""
         weight, penalised = self._sums.weight, self._penalties.l2 > 0.0
-        gain = LEAST_GAIN * min(self._tol / USUAL, 1.0) ** 2
+        gain = LEAST_GAIN * min(self._tol / USUAL, 1.0) ** 2 * self.task.objective.level
         least = gain * weight if penalised and weight >= MANY else 0.0
         if self._rough_gain:
             least = self._rough_gain * weight
