@@ -287,13 +287,13 @@ def _gap(code: Any, kind: str, first: int) -> Places:
 def _of_levels(part: Any, code: Any, first: int) -> Callable[[str | None], Places]:
     known: dict[str | None, Places] = {value: ((first + place, 1.0),) for place, value in enumerate(code.values)}
     known[None] = _gap(code, "LevelCodes", first)
-    rare = ((first + len(code.values), 1.0),)
+    rare: Places | None = ((first + len(code.values), 1.0),) if code.rare else None
 
     def place(value: str | None) -> Places:
         found = known.get(value)
         if found is not None:
             return found
-        if code.rare:
+        if rare is not None:
             return rare
         if len(part.columns) == 1:
             raise Unusual  # which warns of it
@@ -343,8 +343,9 @@ class TextRecords:
 
     def __init__(self, grams: Any, key: str | None = None):
         self._grams, self._key = grams, key
+        self._n_features, self._signed = grams.n_features, grams.alternate_sign  # which take long where it is not made
         self._known = None if grams.vocabulary is None else {t.encode(): n for n, t in enumerate(grams.vocabulary)}
-        self.n_columns = grams.n_features if self._known is None else len(self._known)
+        self.n_columns = self._n_features if self._known is None else len(self._known)
         self.n_sizes = sum(high - low + 1 for low, high in filter(None, (getattr(grams, kind) for kind in KINDS)))
 
     def __call__(self, record: Any) -> Row:
@@ -364,8 +365,8 @@ class TextRecords:
         counts: dict[int, int] = {}
         for seed, token in tokens(self._grams, text.encode()):
             if self._known is None:
-                column, sign = hashed(token, seed, self._grams.n_features)
-                counts[column] = counts.get(column, 0) + (sign if self._grams.alternate_sign else 1)
+                column, sign = hashed(token, seed, self._n_features)
+                counts[column] = counts.get(column, 0) + (sign if self._signed else 1)
             elif (column := self._known.get(token, -1)) >= 0:
                 counts[column] = counts.get(column, 0) + 1
         columns = sorted(counts)
