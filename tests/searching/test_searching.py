@@ -128,7 +128,8 @@ def test_the_table_says_beforehand_what_is_read(capsys):
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "2 settings of naive Bayes, rows prepared in 2 ways: 2 reads"
     scorings = ["overall", "95", "%", "accuracy", "roc_auc", "neg_log_loss"]
-    assert said[1].split() == [*scorings, "features", "folds", "reads", "seconds"] and len(said) == 5
+    assert said[1].split() == [*scorings, "features", "folds", "reads", "seconds"] and len(said) == 6
+    assert said[4].startswith("guesses by frequency")
 
 
 @pytest.mark.parametrize(
