@@ -10,6 +10,7 @@ from streamnb.cli.given import (
     DATA,
     FORCE,
     JUDGED,
+    NAMES,
     PARTS,
     ROWS,
     SUMS_LIMIT,
@@ -223,9 +224,18 @@ def report(model: str, data: str | None, out: str, **settings: Any) -> None:
 @click.argument("data")
 @click.option("--against", help="Rows to compare DATA with, in place of the sums that the model keeps.")
 @click.option("--threshold", type=float, default=0.2, show_default=True, help="The index from which a column moved.")
+@click.option("--ignore", type=NAMES, help="Columns that are left out, split at commas, such as 'day: month'.")
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
 @CLIENT
-def drift(model: str, data: str, against: str | None, threshold: float, as_json: bool, client: str | None) -> None:
+def drift(
+    model: str,
+    data: str,
+    against: str | None,
+    threshold: float,
+    ignore: list[str] | None,
+    as_json: bool,
+    client: str | None,
+) -> None:
     """Compare new rows with those that a model has learned from; the exit status is 3 if columns have moved.
 
     Example: streamnb drift model.snb week.parquet --json
@@ -233,7 +243,7 @@ def drift(model: str, data: str, against: str | None, threshold: float, as_json:
     fitted = model_of(model)
     given = (None if path is None else rows_of(path, {"text": None})[0] for path in (data, against))
     with connected(client):
-        found = fitted.drift(*given, threshold=threshold)
+        found = fitted.drift(*given, threshold=threshold, ignore=ignore or [])
     if as_json:
         write_json(found.summary())
     else:

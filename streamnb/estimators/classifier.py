@@ -463,7 +463,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
         stats = vars(self).get("stats_")
         return ColumnProfile.of(stats) if isinstance(stats, ClassStats) else None
 
-    def drift(self, X: Rows, against: Rows | None = None, *, threshold: float = 0.2) -> Drift:
+    def drift(
+        self, X: Rows, against: Rows | None = None, *, threshold: float = 0.2, ignore: Sequence[str] = ()
+    ) -> Drift:
         """How new rows differ from those that the model has learned from: columns, new categories, gaps and scores.
 
         Columns are compared by their population stability index (PSI), ``sum (q - p) ln(q / p)`` over shares p and q of
@@ -479,6 +481,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
             too.
         threshold : float
             The index from which on a column has moved: .1 is usually called slight, .25 large.
+        ignore : list of str
+            Columns that are left out, such as "day: month", which moves with time.
 
         Returns
         -------
@@ -501,7 +505,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """
         self._fitted_model()  # raises where there is none
         opened = partial(self._opened, labelled=False)
-        return drift(self, self._preparation, self._profile(), opened, (X, against), threshold)
+        return drift(self, self._preparation, self._profile(), opened, (X, against), threshold, ignore)
 
     # ---- files -------------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,7 +119,13 @@ class RowsCompared:
 
 
 def drift(
-    model: Any, preparation: Any, profile: ColumnProfile | None, opened: Callable, given: Any, threshold: float
+    model: Any,
+    preparation: Any,
+    profile: ColumnProfile | None,
+    opened: Callable,
+    given: Any,
+    threshold: float,
+    ignore: Sequence[str],
 ) -> Drift:
     """The drift of rows, given as (rows, others or None), from those with a `profile`, or from the others.
 
@@ -132,21 +138,29 @@ def drift(
         Of the rows that it has learned from.
     opened : function
         Opens rows as the model takes them.
+    ignore : list of str
+        Columns that are left out.
     """
     pandas_for("drift")
     X, others = (as_table(rows, named=preparation.encoding is not None) for rows in given)
     threshold = arguments.finite_number("threshold", threshold, minimum=0.0)
+    groups, ignore = groups_of(model, preparation), [ignore] if isinstance(ignore, str) else ignore
+    names = [group.name for group in groups]
+    for name in ignore:
+        if name not in names:
+            raise ValueError(f"ignore={name!r} is no column that is compared; these are {listed(names)}")
+    groups = [group for group in groups if group.name not in ignore]
     scan = profile or ColumnProfile("sum", RowOptions(), 0, 0.0, np.zeros(0), np.zeros(0))
     if profile is None and others is None:
         raise ValueError(
             f"{type(model).__name__} keeps no sums of the rows that it has learned from, with which to compare "
-            f"{listed([group.name for group in groups_of(model, preparation)])}; give such rows, drift(X, against=rows)"
+            f"{listed(names)}; give such rows, drift(X, against=rows)"
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StreamnbWarning)  # of new values, which are counted here
         new = _looked_at(model, preparation, scan, opened, X)
         before = RowsCompared(scan) if others is None else _looked_at(model, preparation, scan, opened, others)
-    return _drift(model, groups_of(model, preparation), before, new, threshold)
+    return _drift(model, groups, before, new, threshold)
 
 
 def _looked_at(model: Any, preparation: Any, like: ColumnProfile, opened: Callable, X: Any) -> RowsCompared:

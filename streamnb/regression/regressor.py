@@ -574,7 +574,9 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 
     explain = explain
 
-    def drift(self, X: Rows, against: Rows | None = None, *, threshold: float = 0.2) -> Drift:
+    def drift(
+        self, X: Rows, against: Rows | None = None, *, threshold: float = 0.2, ignore: Sequence[str] = ()
+    ) -> Drift:
         """How new rows differ from those that the model has learned from; as `drift` of classifiers.
 
         Examples
@@ -585,7 +587,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         ['x1']
         """
         check_is_fitted(self)
-        return drift(self, self._preparation, self._profile(), self._opened, (X, against), threshold)
+        return drift(self, self._preparation, self._profile(), self._opened, (X, against), threshold, ignore)
 
     def _profile(self) -> ColumnProfile | None:
         return ColumnProfile.of(self.stats_.joined, self.n_features_in_) if hasattr(self, "stats_") else self._sums

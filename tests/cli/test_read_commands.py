@@ -388,6 +388,7 @@ def test_drift_ends_with_a_status_of_its_own(tmp_path, capsys):
     against = "--against", tmp_path / "new.parquet"
     assert ran(capsys, "drift", tmp_path / "m.snb", tmp_path / "new.parquet", *against)[0] == 0
     assert ran(capsys, "drift", tmp_path / "m.snb", tmp_path / "new.parquet", "--threshold", 1e9)[0] == 0
+    assert ran(capsys, "drift", tmp_path / "m.snb", tmp_path / "new.parquet", "--ignore", "city")[0] == 0
     for file, ended, message in (("light.snb", 1, "stats=False"), ("gone.snb", 2, "gone.snb")):
         found = ran(capsys, "drift", tmp_path / file, tmp_path / "new.parquet")
         assert found[0] == ended and message in found[2]

@@ -115,6 +115,9 @@ def test_what_cannot_be_compared_is_said(tmp_path):
         model.drift(NEW.drop(columns="city"))
     with refused(ValueError, "no rows"):
         model.drift(NEW[:0])
+    with refused(ValueError, "ignore='town'", "'age'"):
+        model.drift(NEW, ignore=["town"])
+    assert model.drift(NEW, ignore=["city"]).moved == ["age"] and model.drift(NEW, ignore="city").moved == ["age"]
     with refused(ValueError, "threshold=-1"):
         model.drift(NEW, threshold=-1.0)
     with refused(ValueError, "model.drift\\(rows\\)"):
