@@ -335,10 +335,11 @@ class PreparedAlike:
         for fold, (_, judged) in self.by_fold.items():
             inside, found = np.flatnonzero(own[fold]), []
             if judged and inside.size:
-                chunk = rows.chunk.picked(inside)
                 for held in judged:
                     scores = known[id(held.weights)]
-                    found.append(judged_scores(chunk, held.weights) if scores is None else scores)
+                    if scores is None:
+                        scores = judged_scores(rows.chunk.picked(inside), held.weights)
+                    found.append(scores)
                 judged[0].add(parts[fold][-1], np.stack(found, axis=2), rows.y[inside], rows.weight[inside])
 
 
@@ -442,10 +443,11 @@ def judged_scores(chunk: Chunk, judged: JudgedWeights) -> np.ndarray:
 
 def scores_of(chunk: Chunk, weights: np.ndarray, columns: ColumnForm | None = None) -> np.ndarray:
     """Scores of rows, (n_rows, R), each summed in the order of features; weights have intercepts last."""
-    if columns is None:
+    if columns is None and weights[:-1].any():
         return linear_scores(chunk, weights[:-1], weights[-1])
     scores = np.zeros((chunk.shape[0], weights.shape[1]))
-    score_columns(*columns, weights[:-1], scores)
+    if columns is not None:
+        score_columns(*columns, weights[:-1], scores)
     scores += weights[-1]
     return scores
 
