@@ -32,8 +32,8 @@ _LOOK = "use snb.describe(X, y); snb.search(X, y).report(path) is a page of what
 _ROC = "use snb.RocDisplay.from_estimator(model, X, y), or scikit-learn's display"
 _THRESHOLD = "use model.set_threshold(model.evaluate(X, y).threshold(label, precision=0.9))"
 _INTERVALS = (
-    "add quantiles of y - model.predict(X), of rows that were held out, to predictions; of a skewed y, predict the "
-    "logarithm: sklearn.compose.TransformedTargetRegressor(snb.Ridge(), func=np.log, inverse_func=np.exp)"
+    "use model.predict(X, interval=0.9), after model.calibrate(X_held_out, y_held_out) where the fit had no folds; of "
+    "a skewed y, take snb.GammaRegressorCV, or predict the logarithm by sklearn.compose.TransformedTargetRegressor"
 )
 _TREES = "use snb.AdditiveClassifier()"
 NAMES = {

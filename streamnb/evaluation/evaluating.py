@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from typing import Annotated, Any
@@ -142,7 +143,8 @@ def evaluate(
         row_checks.check_labels(y_true, "y_true")
     given = {name: values for name, values in given.items() if values is not None}
     given, classes = _matched_by_name(given, classes)
-    rows, slicing = opened_columns(given, (*LABELS, "groups")), None
+    with _numbers_named():
+        rows, slicing = opened_columns(given, (*LABELS, "groups")), None
     if by is not None:
         slicing, numbers = Slicing.of(given_columns(by, names_beside=False), rows, min_rows)
         rows = opened_columns({**given, **numbers}, (*LABELS, "groups"))
@@ -290,7 +292,19 @@ def _columns_like(labels: np.ndarray, names: list[Any]) -> np.ndarray | None:
 def _labels(given: dict[str, Any]) -> np.ndarray:
     """The labels of y_true and y_pred, sorted."""
     columns = {name: values for name, values in given.items() if name in LABELS}
-    return run(StatisticTask(_Labels(np.zeros(0))), opened_columns(columns, LABELS), RunOptions())[0].labels
+    with _numbers_named():
+        return run(StatisticTask(_Labels(np.zeros(0))), opened_columns(columns, LABELS), RunOptions())[0].labels
+
+
+@contextmanager
+def _numbers_named() -> Iterator[None]:
+    """Say how predicted numbers are judged where they are given as labels."""
+    try:
+        yield
+    except row_checks.ContinuousLabels as error:
+        raise ValueError(
+            f"{error}; predictions of numbers are judged with their model: evaluate(model, X, y)"
+        ) from None
 
 
 @dataclass(frozen=True, eq=False)

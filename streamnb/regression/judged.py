@@ -223,7 +223,7 @@ class NumberTallies(Mergeable):
         if self.by_mean.counts(0)[:, 2].any() or not table[:, 1].sum() > 0.0:
             return np.nan
         share, targets = (np.append(0.0, np.cumsum(part) / part.sum()) for part in table[:, :2].T)
-        return float(1.0 - np.trapezoid(targets, share) * 2.0)
+        return round(float(1.0 - np.trapezoid(targets, share) * 2.0), 12)  # of equal predictions it is 0
 
 
 def _metrics(means: np.ndarray, loss: TweedieLoss) -> np.ndarray:

@@ -333,6 +333,11 @@ def _evaluated(model: Any, given: RowsToJudge) -> Evaluation | RegressionEvaluat
         return None
     options = {"interval": given.interval, "groups": given.groups, "by": given.by, "positive": given.positive}
     if type(model).__module__.split(".")[0] != "streamnb":  # another estimator, by what it predicts
+        if not hasattr(model, "classes_"):
+            raise TypeError(
+                f"{type(model).__name__} predicts numbers; pages of numbers are of models of streamnb: fit one, such "
+                "as by snb.search(X, y, task='regression')"
+            )
         proba = {"proba": model.predict_proba(X)} if hasattr(model, "predict_proba") else {}
         given_classes = {"classes": model.classes_, "sample_weight": given.sample_weight}
         return evaluate(y, model.predict(X), **given_classes, **proba, **options)

@@ -316,3 +316,8 @@ def test_decisions_follow_from_probabilities_and_scores():
         snb.evaluate(two, scores=proba[:, 0]).accuracy()
     with pytest.raises(ValueError, match=r"y_pred has shape \(60, 3\).* give probabilities as proba="):
         snb.evaluate(y, proba)
+
+
+def test_numbers_are_judged_with_their_model():
+    with pytest.raises(ValueError, match=r"evaluate\(model, X, y\)"):
+        snb.evaluate([0.5, 1.5], [0.4, 1.7])

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import streamnb as snb
 from tests.reporting.conftest import rows, several
@@ -142,6 +142,11 @@ def test_wrong_arguments(two, tmp_path):
     with pytest.raises(TypeError, match="path="):
         snb.report(two[0], rows(), "late", 3)
     assert not [*tmp_path.iterdir()]
+
+
+def test_regressions_of_others_have_no_page(page_of):
+    with pytest.raises(TypeError, match="LinearRegression predicts numbers"):
+        page_of(LinearRegression().fit(X[:, :4], X[:, 4]), X[:, :4], X[:, 4])
 
 
 def test_additive_regressions(page_of):

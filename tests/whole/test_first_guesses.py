@@ -284,13 +284,12 @@ def test_text_beside_numbers():
 def test_a_skewed_target_with_intervals():
     X, y = ROWS[["hour", "carrier"]], FLIGHTS["minutes"]
     model = TransformedTargetRegressor(snb.Ridge(), func=np.log, inverse_func=np.exp).fit(X[:300], y[:300])
-    with pytest.raises(AttributeError, match=r"quantiles of y - model.predict\(X\), of rows that were held out"):
+    with pytest.raises(AttributeError, match=r"use model.predict\(X, interval=0.9\), after model.calibrate"):
         model.regressor_.predict_interval(X)
-    with pytest.raises(TypeError, match=r"'return_std': add quantiles of y - model.predict\(X\).*TransformedTarget"):
+    with pytest.raises(TypeError, match=r"'return_std': use model.predict\(X, interval=0.9\).*TransformedTarget"):
         model.regressor_.predict(X, return_std=True)
-    logs = model.regressor_.predict(X)
-    low, high = np.quantile(np.log(y[300:450]) - logs[300:450], [0.05, 0.95])
-    inside = (np.exp(logs + low) <= y) & (y <= np.exp(logs + high))
+    logs = model.regressor_.calibrate(X[300:450], np.log(y[300:450])).predict(X, interval=0.9)
+    inside = (np.exp(logs[:, 1]) <= y) & (y <= np.exp(logs[:, 2]))
     assert 0.82 < inside[450:].mean() < 0.98 and model.score(X[450:], y[450:]) > 0.5
     found = snb.search(FLIGHTS, "minutes", show=False)
     low, high = found.best_.predict(FLIGHTS.drop(columns="minutes"), interval=0.9)[:, 1:].T
