@@ -218,7 +218,7 @@ def search(
         about = {"folds": folds, "groups": groups, "seed": seed, "calibration": calibration, "client": client}
         if task == NUMBERS:
             judging, candidates = _of_numbers(given, chosen, scoring, about, options)
-            left_out = dict[str, str]()
+            left_out, guesses = dict[str, str](), dict[str, float]()
         else:
             encoded = _encoded_for_classes(given, encodings, learned, axes, named, options)
             if scoring is None:
@@ -229,13 +229,13 @@ def search(
             judging = _judging(scoring, scorer, encoded[0].rows, **about)
             judging = replace(judging, walks=limits.given == AUTO)
             candidates, left_out = _candidates(axes, chosen, encoded, judging, options)
+            guesses = _guesses(scorer, encoded[0].rows, given[1], given[2])
         if other_models:
             candidates += others_of(other_models, given, judging)
         candidates, most_reads, beyond = within_reads(candidates, limits)
         if frames.prints(show):
             print(planned(candidates, judging, limits, most_reads))
         found = searched(candidates, judging, limits, most_reads, left_out | beyond, how_taken)
-        guesses = _guesses(scorer, encoded[0].rows, given[1], given[2])
         found = replace(found, positive=positive, guesses=guesses)
     if frames.prints(show):
         print(found)
