@@ -56,7 +56,7 @@ MOST_VALUES = 1 << 18  # of a category, that are counted
 MOST_CLASSES = 100  # whole numbers of more values are a target, and not classes
 SHOWN_CLASSES, SHOWN_VALUES = 10, 3
 OFTEN = 0.01  # share of the rows from which on a value is shown as frequent
-LONG = 16  # letters of a value that are shown
+LONG = 19  # letters of a value that are shown
 LONGEST = 200  # letters of a value in the sample
 SHARES = np.array([0.25, 0.5, 0.75])
 CELLS = 256  # of a number, in which the labels of the sample are counted
@@ -303,6 +303,8 @@ class _Found:
         kind = "text" if self.is_text else "category"
         if self.kind == BOOLEAN:
             kind = "true or false"
+        if not counts.counts and not counts.full:
+            kind = "empty"
         frequent = tuple([*self.by_frequency(counts).items()][:SHOWN_VALUES])
         distinct = None if counts.full else len(counts.counts)
         return ColumnDescription(self.name, kind, int(counts.missing), distinct, frequent=frequent)
@@ -387,7 +389,8 @@ class _Found:
 
 def _moment(microseconds: float) -> str:
     """A date, with the time of day where it has one."""
-    return str(np.datetime64(int(microseconds), "us")).removesuffix(".000000").removesuffix("T00:00:00")
+    text = str(np.datetime64(int(microseconds), "us")).removesuffix(".000000")
+    return text.removesuffix("T00:00:00").removesuffix(":00").replace("T", " ")
 
 
 def _description(look: _Look, kinds: Mapping[str, str | None], names: Any, named: str | None, beside: str) -> Any:

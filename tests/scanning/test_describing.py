@@ -100,6 +100,9 @@ def test_texts_and_wide_matrices():
 def test_mistakes_are_named():
     with pytest.raises(ValueError, match=r"y='gone' is none of the columns of X: .*'income'"):
         snb.describe(ROWS, "gone")
+    times = pd.DataFrame({"at": pd.to_datetime(["2020-01-01 10:30", "2021-05-05 11:00"]), "none": [None, None]})
+    at, none = snb.describe(times).columns
+    assert (at.lowest, none.type) == ("2020-01-01 10:30", "empty")
     nested = snb.describe(pd.DataFrame({"a": [1, 2], "b": [[1], [2]]}))
     assert nested.columns[1].notes == ("nested: make columns of its parts",)
 
