@@ -33,8 +33,8 @@ def drift_tables(model: Any, X: Any, other: Any, evaluations: Sequence[Evaluatio
 def _columns(found: Drift) -> FactTable:
     rows = tuple(
         (
-            *(shown(row["column"]), float(row["psi"]), "yes" if row["moved"] else ""),
-            *(shown(row["change"]), row["before"], row["after"]),
+            *(shown(row["column"]), round(float(row["psi"]), 3), "yes" if row["moved"] else ""),
+            *(shown(row["change"]), *(_as_share(row["change"], row[name]) for name in ("before", "after"))),
             *(Share(row[name]) for name in ("missing_before", "missing", "new_values")),
         )
         for row in found.columns.head(MOST_COLUMNS).to_dict("records")
@@ -50,6 +50,11 @@ def _columns(found: Drift) -> FactTable:
     if len(found.columns) > MOST_COLUMNS:
         note += f" {MOST_COLUMNS:,} of {len(found.columns):,} columns are listed."
     return FactTable("Columns that differ", columns, rows, note)
+
+
+def _as_share(what: str, value: float) -> float:
+    """A number of a column as it is, any other as a share of the rows."""
+    return value if what in ("mean", "deviation") else Share(value)
 
 
 def _unseen(found: Drift) -> FactTable:
