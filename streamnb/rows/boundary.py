@@ -227,7 +227,7 @@ def survey_values(stored: np.ndarray, width: int) -> Survey:
     tile = min(max(TILE // width, FEWEST), MOST) if width > 1 else TILE
     tops = np.empty((-(-len(stored) // (width * tile)), width), integer)
     if len(stored) <= FEW_VALUES:
-        negatives, whole = np.count_nonzero(stored < 0.0), (stored == np.floor(stored)).all()
+        negatives, whole = int(np.count_nonzero(stored < 0.0)), bool((stored == np.floor(stored)).all())
         magnitudes = stored.view(integer) & magnitude
         for t in range(len(tops)):
             tops[t] = magnitudes[t * tile * width : (t + 1) * tile * width].reshape(-1, width).max(axis=0)
