@@ -87,7 +87,7 @@ def test_scores_do_not_depend_on_the_type_that_values_come_in(forms, options):
 
 @pytest.mark.parametrize(
     ("forms", "options"),
-    zip((forms for kind, forms in FORMS.items() if "precisions" not in kind), cycle(AS.values())),
+    [*zip((forms for kind, forms in FORMS.items() if "precisions" not in kind), cycle(AS.values()))],
 )
 def test_files_of_one_set_are_brought_to_one_form(forms, options, tmp_path):
     """As if both were of the type of the first one."""
