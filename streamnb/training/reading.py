@@ -304,9 +304,9 @@ class PreparedAlike:
     by_fold: dict[Any, tuple[list[ReadTask], list[Any]]]
 
     @cached_property
-    def places(self) -> dict[int, tuple[Any, int]]:
-        """By the identity of a read, its fold and its place among those of the fold."""
-        return {id(task): (fold, k) for fold, (reads, _) in self.by_fold.items() for k, task in enumerate(reads)}
+    def places(self) -> dict[ReadTask, tuple[Any, int]]:
+        """Of each read, its fold and its place among those of the fold."""
+        return {task: (fold, k) for fold, (reads, _) in self.by_fold.items() for k, task in enumerate(reads)}
 
     @cached_property
     def groups(self) -> list[SideBySide]:
@@ -324,19 +324,21 @@ class PreparedAlike:
     def add_batch(self, parts: dict[Any, list[Any]], rows: RowBatch, own: dict[Any, np.ndarray]) -> None:
         """Add a batch of rows to the sums without each fold, and its `own` ones, of (n_rows,), to its evaluation."""
         weights = {fold: np.where(inside, 0.0, rows.weight) for fold, inside in own.items()}
-        known: dict[int, Any] = {id(held.weights): None for _, judged in self.by_fold.values() for held in judged}
+        known: dict[tuple[Any, int], Any] = {
+            (fold, id(held.weights)): None for fold, (_, judged) in self.by_fold.items() for held in judged
+        }
         for group in self.alone if isinstance(rows.chunk, CSRChunk) else self.groups:
-            places = [self.places[id(task)] for task in group.tasks]
+            places = [self.places[task] for task in group.tasks]
             weight = np.column_stack([weights[fold] for fold, _ in places])
             scores = group.add([parts[fold][k] for fold, k in places], rows, weight)
             for m, (task, (fold, _)) in enumerate(zip(group.tasks, places, strict=True)):
-                if id(task.weights) in known:
-                    known[id(task.weights)] = scores[own[fold], m]
+                if (fold, id(task.weights)) in known:
+                    known[fold, id(task.weights)] = scores[own[fold], m]
         for fold, (_, judged) in self.by_fold.items():
             inside, found = np.flatnonzero(own[fold]), []
             if judged and inside.size:
                 for held in judged:
-                    scores = known[id(held.weights)]
+                    scores = known[fold, id(held.weights)]
                     if scores is None:
                         scores = judged_scores(rows.chunk.picked(inside), held.weights)
                     found.append(scores)
