@@ -38,6 +38,7 @@ from streamnb.estimators.trained_models import (
 )
 from streamnb.passes.dask_workers import connected
 from streamnb.problem.penalties import L1, L2, Penalty, TopK
+from streamnb.regression.additive import AdditiveRegressor
 from streamnb.regression.chosen import ElasticNetCV
 from streamnb.regression.generalized import GammaRegressorCV, PoissonRegressorCV
 from streamnb.searching.searching import search as find
@@ -56,6 +57,7 @@ OF_NUMBERS: dict[str, Any] = {
     "poisson": PoissonRegressorCV,
     "gamma": GammaRegressorCV,
 }
+CURVES = {f"additive-{loss}": loss for loss in ("squared", "poisson", "gamma", "tweedie")}
 OF_FOLDS = "cv", "scoring", "seed"
 OF_ROWS = "transform", "normalize", "idf"
 OF_BAYES = "family", "penalty", "scheme", "smoothing"
@@ -64,6 +66,7 @@ NOT_TAKEN = {
     "additive": (*OF_ROWS, *OF_BAYES, "rule", "l2"),
     **dict.fromkeys(READS, OF_BAYES),
     **dict.fromkeys(OF_NUMBERS, (*OF_ROWS, *OF_BAYES, "scoring", "l2")),
+    **dict.fromkeys(CURVES, (*OF_ROWS, *OF_BAYES, "scoring", "rule", "l2")),
 }
 
 
@@ -99,10 +102,10 @@ def _one(numbers: list[Any] | None) -> Any:
 @RUN
 @click.option(
     "--model",
-    type=click.Choice(["bayes", "additive", *READS, *OF_NUMBERS]),
+    type=click.Choice(["bayes", "additive", *READS, *OF_NUMBERS, *CURVES]),
     default="bayes",
     show_default=True,
-    help=f"Naive Bayes in one or two reads, or a model of a few more; for numbers {', '.join(OF_NUMBERS)}.",
+    help=f"Naive Bayes in one or two reads, or a model of a few more; for numbers {', '.join([*OF_NUMBERS, *CURVES])}.",
 )
 @click.option("--offset", help="Column of logarithms of exposures, for models of counts and amounts.")
 @click.option("--l2", type=float, help="Penalty of a model of a few more reads, which is chosen on folds by default.")
@@ -144,8 +147,8 @@ def fit(data: str, out: str, stats: bool, force: bool, client: str | None, **set
         settings |= {name: value for name, value in folds_of(shared).items() if name not in given_names()}
         leave(shared.fit(*(_model({**settings, "family": family}) for family in families)), path, stats)
         return
-    if settings["offset"] is not None and settings["model"] not in ("poisson", "gamma"):
-        raise click.UsageError("--offset is for --model poisson and gamma")
+    if settings["offset"] is not None and settings["model"] not in ("poisson", "gamma", *CURVES):
+        raise click.UsageError("--offset is for --model poisson, gamma and those of curves, such as additive-poisson")
     model = _model(settings)
     run = {name: settings[name] for name in ("n_threads", "memory_limit", "checkpoint", "layer", "keep")}
     with connected(client):
@@ -163,6 +166,8 @@ def _model(settings: dict[str, Any]) -> Any:
     of_folds = {"folds": settings["cv"], "seed": settings["seed"]}
     if named == "additive":
         return AdditiveClassifier(**of_folds, scoring=settings["scoring"] or "neg_log_loss")
+    if named in CURVES:
+        return AdditiveRegressor(CURVES[named], **of_folds)
     if named in OF_NUMBERS:
         return OF_NUMBERS[named](**of_folds, rule=settings["rule"])
     if settings["l2"] is not None and named in AT_L2:

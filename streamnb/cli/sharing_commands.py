@@ -173,7 +173,7 @@ def leave(found: Any, path: Any, stats: bool) -> None:
     write_model(found, path, stats)
     say(f"{path}: {found}")
     if hasattr(found, "best_score_"):
-        say(f"{found.scoring} on held-out rows: {found.best_score_:.4f} at {found.best_params_}")
+        say(f"{vars(found).get('scoring', 'd2')} on held-out rows: {found.best_score_:.4f} at {found.best_params_}")
 
 
 def write_model(model: Any, path: Any, stats: bool) -> None:

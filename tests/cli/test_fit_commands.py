@@ -1,6 +1,7 @@
 """Fitting from the command line gives the models that the library fits."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import streamnb as snb
@@ -18,6 +19,18 @@ def test_the_model_of_a_store_is_that_of_the_library(tmp_path, capsys):
     options = {"transform": "sqrt", "scheme": "ovr", "folds": 3, "seed": 1, "scoring": "accuracy"}
     same = snb.LinearNBCV("poisson", snb.L1(scale="score"), **options).fit(str(path), "y")
     assert np.array_equal(snb.load(out).coef_, same.coef_)
+
+
+def test_curves_of_counts_are_those_of_the_library(tmp_path, capsys):
+    rng, out = np.random.default_rng(0), tmp_path / "m.snb"
+    frame = pd.DataFrame({"age": rng.uniform(0, 1, 300), "town": rng.choice(["Ulm", "Jena"], 300), "log_years": 0.5})
+    frame["claims"] = rng.poisson(np.exp(frame["age"]))
+    frame.to_csv(tmp_path / "claims.csv", index=False)
+    asked = "--y", "claims", "--offset", "log_years", "--model", "additive-poisson", "--cv", 3
+    ended, said, words = ran(capsys, "fit", tmp_path / "claims.csv", *asked, "-o", out)
+    assert ended == 0 and not said and "d2 on held-out rows" in words
+    same = snb.AdditiveRegressor("poisson", folds=3).fit(tmp_path / "claims.csv", "claims", offset="log_years")
+    assert np.array_equal(snb.load(out).predict(frame), same.predict(frame))
 
 
 @pytest.mark.parametrize(
