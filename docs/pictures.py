@@ -158,6 +158,10 @@ model = snb.ForwardRegression().fit(X, y)
 errors = pd.Series(model.mse_path_.mean(axis=1))
 axes = errors.plot(marker="o", xlabel="columns in use", ylabel="mean squared error of held-out rows")
 axes.axvline(model.n_nonzero_coefs_, linestyle=":")  # the number that was chosen""",
+    "AdditiveRegressor": f"""
+{PATIENTS}
+model = snb.AdditiveRegressor(interactions=0).fit(X, y)
+snb.AdditiveDisplay.from_estimator(model, list(model.terms_["name"][:3]))""",
     "FeatureSelector": f"""
 {WINES}
 selector = snb.FeatureSelector("sfs", k="auto", family="gaussian").fit(X, y)
