@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, Self
@@ -24,8 +24,9 @@ from streamnb.export.writing import RegressionWeights
 from streamnb.models.additive import TermTables
 from streamnb.passes.checkpoint import checkpoint_folder
 from streamnb.passes.contract import Reading, Report, RunOptions
+from streamnb.passes.run import run_reads
 from streamnb.problem.losses import TweedieLoss
-from streamnb.regression.additive_fit import fit_numbers
+from streamnb.regression.additive_fit import NumberScoring, fit_numbers
 from streamnb.regression.chosen import check_choice
 from streamnb.regression.generalized import GeneralizedRegressor
 from streamnb.regression.inference import explain
@@ -36,6 +37,19 @@ from streamnb.rows.table_opening import ANY
 POWERS = {"squared": 0.0, "poisson": 1.0, "gamma": 2.0}
 HISTORY = "objective", "gradient_norm", "seconds"
 FITTED = "coef_", "intercept_", "history_", "converged_", "report_", "residuals_", "step"
+
+
+def fit_in_race(
+    model: AdditiveRegressor,
+    given: Any,
+    groups: Any,
+    scoring: NumberScoring,
+    settles: Callable[[dict[str, np.ndarray]], bool],
+    options: RunOptions,
+) -> None:
+    """Fit a model chosen by scores; where those of the first point settle that others win, no other point is tried."""
+    with preparation.fitting(model, **{"keep": "auto", **options.fit_options}) as own:
+        run_reads(model._fit(given, own, None, groups, None, scoring, settles))
 
 
 @persistence.register
@@ -145,7 +159,14 @@ class AdditiveRegressor(AdditiveModel, GeneralizedRegressor):
     # ---- fitting -----------------------------------------------------------------------------------------------------
 
     def _fit(
-        self, given: Any, options: RunOptions, layer: str | None = None, groups: Any = None, offset: Any = None
+        self,
+        given: Any,
+        options: RunOptions,
+        layer: str | None = None,
+        groups: Any = None,
+        offset: Any = None,
+        scoring: NumberScoring | None = None,
+        settles: Callable[[dict[str, np.ndarray]], bool] | None = None,
     ) -> Reading[None]:
         """Learn codes of the rows, sum them, draw a sample to choose by, and train the weights."""
         self._check_params()
@@ -165,7 +186,8 @@ class AdditiveRegressor(AdditiveModel, GeneralizedRegressor):
         coded = yield from self._coded(rows, options)
         options = replace(options, checkpoint=checkpoint_folder(options.checkpoint))
         request, method = self._request(coded, groups), (float(self.tol), int(self.max_passes))
-        found = yield from fit_numbers(self._loss, offset is not None, coded, rows, request, method, options)
+        request = replace(request, settles=settles)
+        found = yield from fit_numbers(self._loss, offset is not None, coded, rows, request, method, options, scoring)
         self._used = self.get_params(deep=False)
         self._preparation = replace(self._preparation, step=found.step, requested="terms")
         self.report_, self.n_features_in_ = found.report, found.step.n_features

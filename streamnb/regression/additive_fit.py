@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from operator import add
 from typing import Annotated, Any, Self
@@ -23,7 +24,7 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import with_folds
-from streamnb.selection.additive_choice import JudgedPoint, NumberJudge
+from streamnb.selection.additive_choice import JudgedPoint, NumberJudge, TermJudge
 from streamnb.selection.additive_fit import (
     AdditiveChoice,
     AdditiveRequest,
@@ -47,6 +48,7 @@ from streamnb.training.objectives import Objective, RowSums
 from streamnb.training.reading import ReadTask
 from streamnb.training.sampled_curvature import TrainingSample, batches_of
 
+NumberScoring = tuple[Callable[..., list[float]], list[str]]  # a function of predictions, and names of its scores
 SIGNS = np.arange(2)  # of targets below and above the mean
 CONSTANT = 1e-24  # deviance, in units of that of a prediction of twice the mean; less is rounding
 LEAST_LEVEL = 1e-3  # of losses at the optimum
@@ -130,6 +132,32 @@ class Targets:
         mean = self.loss.mean(scores * self.scale + self.centre)
         held_out.add_predicted(rows.labels.data, mean, rows.weight)
         return held_out.found()
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredNumbers(TermJudge):
+    """Judges predicted numbers by scores of a search.
+
+    Attributes
+    ----------
+    rows : SampledRows
+    losses : NumberLosses
+    targets : Targets
+    scored : callable
+        Returns scores, given predictions, targets and weights of rows.
+    names : list of str
+        Of the scores, of which the first chooses.
+    """
+
+    rows: SampledRows
+    losses: NumberLosses
+    targets: Targets
+    scored: Callable[..., list[float]]
+    names: list[str]
+
+    def scores(self, scores: np.ndarray, some: np.ndarray) -> list[float]:
+        predicted = self.targets.loss.mean(scores[:, 0]) * self.targets.scale + self.targets.centre
+        return self.scored(predicted, self.rows.labels.data[some], self.rows.weight[some])
 
 
 @dataclass(frozen=True)
@@ -262,10 +290,12 @@ def fit_numbers(
     request: AdditiveRequest,
     method: tuple[float, int],
     options: RunOptions,
+    scoring: NumberScoring | None = None,
 ) -> Reading[FittedNumbers]:
     """Choose penalties and pairs on a sample of the rows, and train the weights on all of them.
 
-    `given` are the rows before their numbers became codes; `method` has the tolerance and the largest number of reads.
+    `given` are the rows before their numbers became codes; `method` has the tolerance and the largest number of reads,
+    and `scoring` the scores to choose by in place of the deviance that is explained.
     """
     task, rows = with_folds(TargetScan(), coded.rows, request.folds, request.groups, 1, request.seed)
     asked = ExposedSums.asked(loss, offset, task.folding, options.memory_limit)
@@ -274,7 +304,10 @@ def fit_numbers(
     targets.check()
     drawn, of_sample = yield from _sampled(sums.targets, coded, targets, rows, options)
     targets = targets.in_units_of(drawn)
-    judge, n_folds = NumberJudge(drawn, targets.losses_of(drawn)), len(sums.targets.folds)
+    losses, n_folds = targets.losses_of(drawn), len(sums.targets.folds)
+    judge: TermJudge = NumberJudge(drawn, losses)
+    if scoring is not None:
+        judge = ScoredNumbers(drawn, losses, targets, *scoring)
     choice = chosen_terms(coded, sums.moments.whole, drawn, judge, n_folds, request, options)
     residuals = None if offset else targets.residuals_of(drawn, choice.held_out[:, 0])
     del drawn, judge

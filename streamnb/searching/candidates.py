@@ -28,6 +28,7 @@ from streamnb.evaluation.judging import JudgingTask
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run, run_reads
+from streamnb.regression.additive import AdditiveRegressor, fit_in_race
 from streamnb.regression.chosen import ElasticNetCV
 from streamnb.regression.generalized import GeneralizedRegressorCV
 from streamnb.regression.regressor import LinearRegressor
@@ -99,7 +100,9 @@ def group_of(name: str, model: Any, rows: Encoded, judging: Judging, options: Ru
         return CandidateGroup([name], partial(stack, **about, options=options), partial(_reads_of_stack, **about))
     if isinstance(model, AdditiveClassifier):
         return CandidateGroup(
-            [name], partial(additive_model, **about, options=options), partial(_reads_of_additive, model)
+            [name],
+            partial(additive_model, model=about["model"], given=rows.given, judging=judging, options=options),
+            partial(_reads_of_additive, model),
         )
     if isinstance(model, LinearNBCV):
         steps = partial(bayes_on_grid, **about, options=options)
@@ -107,19 +110,28 @@ def group_of(name: str, model: Any, rows: Encoded, judging: Judging, options: Ru
     return CandidateGroup([name], partial(model_of_reads, **about, options=options), partial(_reads_of_model, **about))
 
 
-def regressions(models: Mapping[str, Any], rows: Source, judging: Judging, options: RunOptions) -> list[CandidateGroup]:
-    """The candidates for regressions; those of least squares that choose on folds share their reads."""
+def regressions(
+    models: Mapping[str, Any], rows: Source, given: Any, judging: Judging, options: RunOptions
+) -> list[CandidateGroup]:
+    """The candidates for regressions; those of least squares that choose on folds share their reads.
+
+    Additive ones come last, as they take longest, and make columns of the rows as `given`.
+    """
     models = {name: judging.applied_to(model) for name, model in models.items()}
     squares = {name: model for name, model in models.items() if isinstance(model, ElasticNetCV)}
     groups = []
     if squares:
         steps = partial(least_squares, models=squares, rows=rows, judging=judging, options=options)
         groups.append(CandidateGroup([*squares], steps, lambda most_reads: (2, 0), f"{', '.join(squares)}: 2 reads"))
-    for name in [name for name in models if name not in squares]:
+    additive = {name: model for name, model in models.items() if isinstance(model, AdditiveRegressor)}
+    for name in [name for name in models if name not in squares.keys() | additive.keys()]:
         model = models[name]
         how = generalized if isinstance(model, GeneralizedRegressorCV) else regression_anew
         steps = partial(how, model=model, rows=rows, judging=judging, options=options)
         groups.append(CandidateGroup([name], steps, partial(_reads_of_regression, model=model, judging=judging)))
+    for name, model in additive.items():
+        steps = partial(additive_model, model=model, given=given, judging=judging, options=options)
+        groups.append(CandidateGroup([name], steps, partial(_reads_of_additive, model)))
     return groups
 
 
@@ -202,9 +214,13 @@ def bayes_on_grid(
 
 
 def additive_model(
-    group: CandidateGroup, model: AdditiveClassifier, rows: Encoded, judging: Judging, options: RunOptions
+    group: CandidateGroup,
+    model: AdditiveClassifier | AdditiveRegressor,
+    given: Any,
+    judging: Judging,
+    options: RunOptions,
 ) -> JudgingSteps:
-    """An `AdditiveClassifier`, which chooses on the folds of the search, and opens raw rows with bins of its own."""
+    """An additive model, which chooses on the folds of the search, and opens raw rows with bins of its own."""
     done = set[int]()
     found: list[Judged] = []
 
@@ -221,7 +237,12 @@ def additive_model(
             if asked.most_reads is not None:
                 model.set_params(max_passes=asked.most_reads)
             with messages.without(ENDS):  # that matter only to the best candidate
-                additive.fit_in_race(model, rows.given, judging.groups, partial(settles, asked=asked), options)
+                race = partial(settles, asked=asked)
+                if isinstance(model, AdditiveRegressor):
+                    scoring = partial(scores_of_predictions, scorer=judging.scorer), judging.scorings
+                    fit_in_race(model, given, judging.groups, scoring, race, options)
+                else:
+                    additive.fit_in_race(model, given, judging.groups, race, options)
             group.report = model.report_
         done |= {*asked.folds}
         cost = {"n_features": model.n_features_in_, "reads": READS_TO_CODE + model.n_passes_}
@@ -230,7 +251,7 @@ def additive_model(
     return model
 
 
-def _reads_of_additive(model: AdditiveClassifier, most_reads: int | None) -> tuple[int, int]:
+def _reads_of_additive(model: AdditiveClassifier | AdditiveRegressor, most_reads: int | None) -> tuple[int, int]:
     return READS_TO_CODE, model.max_passes if most_reads is None else min(most_reads, model.max_passes)
 
 

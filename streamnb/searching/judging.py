@@ -72,8 +72,11 @@ class Judging:
 
     @property
     def first_fold_tells(self) -> bool:
-        """Whether one fold says enough to leave out candidates that are far behind."""
-        return self.n_held >= FEW_ROWS
+        """Whether one fold says enough to leave out candidates that are far behind.
+
+        Of numbers it does not: a few rows far off decide R2, and regressions that choose on folds judge all of them.
+        """
+        return self.n_held >= FEW_ROWS and not self.numbers
 
     @property
     def first_fold_decides(self) -> bool:

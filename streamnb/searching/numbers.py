@@ -18,6 +18,7 @@ from streamnb.fits.statistic import Statistic
 from streamnb.passes.contract import Report, RunOptions
 from streamnb.passes.run import run, run_reads
 from streamnb.problem.losses import SQUARES, TweedieLoss
+from streamnb.regression.additive import AdditiveRegressor
 from streamnb.regression.chosen import ElasticNetCV
 from streamnb.regression.conformal import HeldOutResiduals
 from streamnb.regression.errors import RegressionEvaluation, ResidualScan
@@ -41,6 +42,7 @@ from streamnb.rows.splits import Folding
 from streamnb.rows.table_columns import NUMBER, kind_of
 from streamnb.rows.table_opening import is_table, open_tables
 from streamnb.scanning.class_scan import ClassScan
+from streamnb.searching.axes import FEW_CURVES, is_encoded_table, is_sparse
 from streamnb.searching.encodings import check_once
 from streamnb.searching.judging import Judging, ToJudge
 from streamnb.searching.rounds import CandidateGroup, JudgingSteps
@@ -175,17 +177,23 @@ def default_regressions(rows: Source, targets: TargetRange, scorer: Scorer) -> l
         raise ValueError(
             f"scoring={scorer.name!r} is of a {judge.kind} deviance, and y has {targets.least:g}; take 'r2'"
         )
+    few = rows.n_features is not None and rows.n_features <= FEW_CURVES
+    curves = is_encoded_table(rows) or (few and not is_sparse(rows))
     if rows.n_features is not None and rows.n_features > MOST_COLUMNS:
         return [Ridge(alpha, tol=ROUGHLY) for alpha in ALPHAS_OF_WIDE]
     ratios = () if judge.power else (0.0, 0.5, 1.0)
     models: list[Any] = [ElasticNetCV(l1_ratio, standardize=True) for l1_ratio in ratios]
+    losses = [] if judge.power else ["squared"]
     if targets.are_counts:
         models.append(PoissonRegressorCV())
-    if targets.least > 0.0:
-        models.append(GammaRegressorCV())
+        losses.append("poisson")
     elif targets.least == 0.0 and targets.fraction > 0.0:
         models.append(TweedieRegressorCV(1.5))
-    return models
+        losses.append("tweedie")
+    if targets.least > 0.0:
+        models.append(GammaRegressorCV())
+        losses += [] if targets.are_counts else ["gamma"]
+    return [*models, *(AdditiveRegressor(loss) for loss in losses if curves)]
 
 
 def default_scorings(targets: TargetRange) -> list[str]:

@@ -218,6 +218,8 @@ def beaten(one: Judged, rivals: Sequence[Judged], judging: Judging) -> bool:
 
     A score from 0 to 1 gains at most a quarter of what is left to 1.
     """
+    if not rivals:
+        return False
     scoring = judging.scorings[0]
     scores = one.scores[scoring]
     more = np.clip(0.25 * (1.0 - scores), 0.0, MORE_BY_PAIRS)

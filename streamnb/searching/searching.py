@@ -90,7 +90,8 @@ def search(
     Models of several reads follow, each in reads that all its penalties and folds share, then `others`.
 
     Where y has numbers to predict, the candidates are regressions: ridge, elastic net and lasso, which share a read,
-    and generalised models, Poisson for counts, Gamma for numbers above 0, and Tweedie for amounts with zeros.
+    generalised models, Poisson for counts, Gamma for numbers above 0, Tweedie for amounts with zeros, and additive ones
+    with these losses, for tables and up to 50 dense columns.
 
     Parameters
     ----------
@@ -127,8 +128,9 @@ def search(
         By default, "auto", all candidates are judged on one fold first, if it has 100 rows or more; those that may gain
         0.0005 by it, in expectation, are judged on the other folds. Of a fold of 10,000 rows, or 500 of over 300
         features, those that may gain 0.003, and none if the best is alone. Penalties of models of several reads are
-        judged from the middle on, as far as scores rise, if rows are few. None judges all of them on all
-        folds. A limit is of time, 600 or "600s" ("10m", "2h"), or of reads, "20 reads", including the fit to all rows.
+        judged from the middle on, as far as scores rise, if rows are few. None judges all of them on all folds, as is
+        done where y has numbers to predict. A limit is of time, 600 or "600s" ("10m", "2h"), or of reads, "20 reads",
+        including the fit to all rows.
         With a limit of time, all candidates are judged on a ninth of the folds, then on a third, then on all; where
         time is short, only the best third goes on, and models of several reads take as many as time allows. Candidates
         that dropped out are in the table with the number of their folds. With a limit of reads, which serve all folds
@@ -248,15 +250,15 @@ def _of_numbers(
     """How regressions are judged, and the candidates; by default such as suit the targets."""
     rows = opened(*given, labelled=TARGETS, beside=(about["groups"], about["folds"]))
     rows.check_read_again("search")
-    rows = options.kept(rows)
+    opened_rows, rows = rows, options.kept(rows)
     if models is None or scoring is None:
         targets = range_of(rows, options)
         scoring = default_scorings(targets) if scoring is None else scoring
     scorer = scorer_of_numbers(scoring)
     if models is None:
-        models = named_models(default_regressions(rows, targets, scorer))
+        models = named_models(default_regressions(opened_rows, targets, scorer))
     judging = replace(_judging(scoring, scorer, rows, **about), numbers=True)
-    return judging, regressions(models, rows, judging, options)
+    return judging, regressions(models, rows, given, judging, options)
 
 
 def _encoded_for_classes(

@@ -11,6 +11,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import d2_tweedie_score, mean_absolute_error, r2_score, root_mean_squared_error
 
 import streamnb as snb
+from streamnb.estimators.additive_model import judged_scores
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4)) * [1.0, 10.0, 0.1, 1.0] + [0.0, 5.0, 0.0, 1.0]
@@ -21,7 +22,8 @@ QUIET = {"folds": FOLDS, "budget": None, "show": False}
 
 
 def test_scores_are_those_of_models_that_are_fitted_without_each_fold():
-    found = snb.search(X, AMOUNTS, sample_weight=1.0 + FOLDS, **QUIET)
+    linear = [snb.ElasticNetCV(ratio, standardize=True) for ratio in (0.0, 0.5, 1.0)] + [snb.GammaRegressorCV()]
+    found = snb.search(X, AMOUNTS, models=linear, sample_weight=1.0 + FOLDS, **QUIET)
     assert [one.name.split("(")[0] for one in found.candidates].count("ElasticNetCV") == 3
     metrics = {
         "r2": r2_score,
@@ -42,8 +44,9 @@ def test_scores_are_those_of_models_that_are_fitted_without_each_fold():
 
 def test_counts_are_judged_by_their_deviance_and_the_best_model_has_intervals(tmp_path):
     found = snb.search(X, COUNTS, task="regression", **QUIET)
-    (judged,) = found.candidates
-    assert found.scorings[0] == "d2_poisson" and judged.name == "PoissonRegressorCV()"
+    judged = found.candidates[0]
+    assert found.scorings[0] == "d2_poisson"
+    assert [one.name for one in found.candidates] == ["PoissonRegressorCV()", "AdditiveRegressor(loss='poisson')"]
     for fold in range(3):
         inside = fold == FOLDS
         model = snb.PoissonRegressor(judged.point["alpha"], standardize=True).fit(X[~inside], COUNTS[~inside])
@@ -52,8 +55,28 @@ def test_counts_are_judged_by_their_deviance_and_the_best_model_has_intervals(tm
     found.save(tmp_path / "found.snb")
     loaded = snb.load(tmp_path / "found.snb")
     assert str(loaded) == str(found)
-    inside = loaded.best_.predict(X, interval=0.9)
+    np.testing.assert_array_equal(loaded.best_.predict(X), found.best_.predict(X))
+    alone = snb.search(X, COUNTS, models=[snb.PoissonRegressorCV()], **QUIET)
+    inside = alone.best_.predict(X, interval=0.9)
     assert np.mean((inside[:, 1] <= COUNTS) & (inside[:, 2] >= COUNTS)) > 0.85
+
+
+def test_additive_models_are_judged_by_the_scorings_of_the_search():
+    y = np.abs(X[:, 0]) + 0.05 * np.abs(X[:, 1] - 5.0) + 1.0
+    additive = {"interactions": 0, "l2": 0.01, "pair_factor": 1.0}
+    models = [snb.ElasticNetCV(), snb.AdditiveRegressor(**additive), snb.AdditiveRegressor("gamma", **additive)]
+    found = snb.search(X, y, models=models, **QUIET)
+    assert isinstance(found.best_, snb.AdditiveRegressor)
+    squared, gamma = found.candidates[1:]
+    of_own_choice = judged_scores(snb.AdditiveRegressor(**additive, folds=FOLDS).fit(X, y))["d2"]
+    for fold in range(3):
+        inside = fold == FOLDS
+        squares = (1.0 - of_own_choice[fold]) * inside.sum() * y.var()
+        expected = 1.0 - squares / ((y[inside] - y[inside].mean()) ** 2).sum()
+        assert squared.scores["r2"][fold] == pytest.approx(expected, rel=1e-9)
+        rmse = np.sqrt(squares / inside.sum())
+        assert squared.scores["neg_root_mean_squared_error"][fold] == pytest.approx(-rmse, rel=1e-9)
+    assert gamma.mean("r2") > 0.5
 
 
 def test_the_same_table_for_any_container(tmp_path):
@@ -64,9 +87,11 @@ def test_the_same_table_for_any_container(tmp_path):
     of_dask = da.from_array(X, chunks=(70, 4)), da.from_array(AMOUNTS, chunks=70)
     given = [(frame, "y"), (tmp_path / "t.parquet", "y"), (tmp_path / "t.zarr", "y"), of_dask]
     given += [(lambda: ((X[i : i + 90], AMOUNTS[i : i + 90]) for i in range(0, 300, 90)), None)]
-    whole = snb.search(X, AMOUNTS, folds=3, budget=None, show=False)
+    models = [snb.ElasticNetCV(standardize=True), snb.GammaRegressorCV(), snb.AdditiveRegressor(interactions=0)]
+    how = {"folds": 3, "models": models, "budget": None, "show": False}
+    whole = snb.search(X, AMOUNTS, **how)
     for rows in given:
-        found = snb.search(*rows, folds=3, budget=None, show=False)
+        found = snb.search(*rows, **how)
         for ours, theirs in zip(found.candidates, whole.candidates, strict=True):
             assert ours.name == theirs.name
             np.testing.assert_allclose(ours.scores["r2"], theirs.scores["r2"], rtol=1e-12)
