@@ -64,7 +64,12 @@ def table(caption: str, rows: Iterable[tuple[str, str]]) -> str:
 
 
 def said(model: Any, X: Any, proba: bool, scores: bool) -> dict[str, np.ndarray]:
-    """What a model says of rows: labels, and probabilities and scores if wanted."""
+    """What a model says of rows: labels, and probabilities and scores if wanted; or the numbers that it predicts."""
+    if not hasattr(model, "classes_"):
+        if proba or scores:
+            raise ValueError(f"proba and scores are of classes, and {type(model).__name__} predicts numbers")
+        found = np.asarray(model.predict(X))
+        return {"prediction": found} if found.ndim == 1 else {f"prediction_{k}": one for k, one in enumerate(found.T)}
     columns = _labels(model.predict(X), model.classes_)
     for wanted, prefix, method in ((proba, "p", "predict_proba"), (scores, "score", "decision_function")):
         if wanted:

@@ -236,6 +236,17 @@ def of_corpus(tmp_path):
     return tmp_path / "m.snb", corpus(tmp_path / "in"), tmp_path
 
 
+def test_numbers_are_predicted(tmp_path, capsys):
+    frame = pd.DataFrame({"x": np.arange(20.0), "y": 2.0 * np.arange(20.0)})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    snb.Ridge(alpha=0.0).fit(frame, "y").save(tmp_path / "m.snb")
+    given = "predict", tmp_path / "m.snb", tmp_path / "rows.csv"
+    assert ran(capsys, *given, "-o", tmp_path / "out.csv")[0] == 0
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "out.csv")["prediction"], frame["y"], atol=1e-9)
+    code, _, err = ran(capsys, *given, "--proba")
+    assert code and "Ridge predicts numbers" in err
+
+
 def test_predictions_go_to_a_folder_in_parts(of_corpus, capsys):
     file, data, folder = of_corpus
     arguments = "predict", file, data, "--text", "text", "--proba", "--keep", "id,kind"
