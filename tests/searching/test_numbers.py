@@ -12,6 +12,7 @@ from sklearn.metrics import d2_tweedie_score, mean_absolute_error, r2_score, roo
 
 import streamnb as snb
 from streamnb.estimators.additive_model import judged_scores
+from tests.support.clusters import cluster_of
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4)) * [1.0, 10.0, 0.1, 1.0] + [0.0, 5.0, 0.0, 1.0]
@@ -95,6 +96,24 @@ def test_the_same_table_for_any_container(tmp_path):
         for ours, theirs in zip(found.candidates, whole.candidates, strict=True):
             assert ours.name == theirs.name
             np.testing.assert_allclose(ours.scores["r2"], theirs.scores["r2"], rtol=1e-12)
+
+
+@pytest.mark.cluster
+@pytest.mark.process
+def test_workers_find_the_bits_of_one_process(tmp_path):
+    store = zarr.open_group(tmp_path / "t.zarr", mode="w")
+    store.create_array("X", data=X, chunks=(40, 4))
+    store.create_array("y", data=COUNTS.astype(float), chunks=(40,))
+    models = [snb.PoissonRegressorCV(), snb.ElasticNetCV(), snb.AdditiveRegressor(interactions=0)]
+    how = {"models": models, "scoring": "r2", "folds": 3, "show": False, "progress": False}
+    here, alone = snb.search(tmp_path / "t.zarr", "y", **how), snb.PoissonRegressor(0.01).fit(tmp_path / "t.zarr", "y")
+    with cluster_of(2, tmp_path) as client:
+        there = snb.search(tmp_path / "t.zarr", "y", client=client, **how)
+        of_workers = snb.PoissonRegressor(0.01).fit(tmp_path / "t.zarr", "y", client=client)
+    np.testing.assert_array_equal(of_workers.coef_, alone.coef_)
+    for ours, theirs in zip(there.candidates, here.candidates, strict=True):
+        np.testing.assert_array_equal(ours.scores["r2"], theirs.scores["r2"])
+    np.testing.assert_array_equal(there.best_.coef_, here.best_.coef_)
 
 
 @pytest.mark.parametrize(
