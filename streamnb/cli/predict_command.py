@@ -25,7 +25,8 @@ from streamnb.core.persistence import class_name
 from streamnb.encoding.records import KINDS
 from streamnb.rows.files import WRITTEN_PARTS
 
-NOT_OF_RANKS = "proba", "scores", "text", *KINDS, "n_features"
+NOT_OF_RANKS = "proba", "scores", "interval", "text", *KINDS, "n_features"
+OF_CLASSES = "proba", "scores", "confidence"
 OF_PARTS = "format", "keep", "errors", "whole_files"
 
 
@@ -34,6 +35,7 @@ OF_PARTS = "format", "keep", "errors", "whole_files"
 @click.argument("data")
 @click.option("--proba", is_flag=True, help="Probabilities of all classes as well.")
 @click.option("--scores", is_flag=True, help="Scores of decision_function as well.")
+@click.option("--interval", type=click.FloatRange(0, 1, True, True), help="Of a regression: with such intervals, .9.")
 @click.option(
     "-o",
     "out",
@@ -49,9 +51,11 @@ OF_PARTS = "format", "keep", "errors", "whole_files"
 @click.option("--n-features", type=click.IntRange(1), help="Columns of hashed words.")
 @CLIENT
 def predict(model: str, data: str, out: str | None, **settings: Any) -> None:
-    """Labels of rows, and probabilities or scores.
+    """Labels of rows, and probabilities or scores; or numbers, and their intervals.
 
     Example: streamnb predict m.snb new.zarr --proba -o out.parquet
+
+    Example: streamnb predict prices.snb new.parquet --interval .9
 
     Example: streamnb predict m.snb reads.fastq.gz --confidence 0.7 -o taxa.tsv
 
@@ -60,7 +64,7 @@ def predict(model: str, data: str, out: str | None, **settings: Any) -> None:
     if settings["confidence"] is not None:
         refuse(NOT_OF_RANKS, "has no effect beside --confidence")
     if out is not None and is_folder(out):
-        refuse(["confidence"], "is for a file, and -o is a folder")
+        refuse(["confidence", "interval"], "is for a file, and -o is a folder")
         chosen = {name: settings[name] for name in ("proba", "scores", "format", "force")}
         options = {**chosen, "keep": settings["keep"] or [], **parts_options(settings)}
         from streamnb.corpora.predictions import write_predictions
@@ -72,6 +76,15 @@ def predict(model: str, data: str, out: str | None, **settings: Any) -> None:
     path = new_file(out, settings["force"])
     check_ending(path)
     fitted, (X, _) = model_of(model), rows_of(data, settings)
+    if not hasattr(fitted, "classes_"):
+        refuse(OF_CLASSES, f"is of classes, and {model!r} predicts numbers")
+    elif settings["interval"] is not None:
+        raise click.BadParameter(f"{model!r} predicts classes; take --proba", param_hint="--interval")
+    if settings["interval"] is not None:
+        with _connected(settings["client"]):
+            found = fitted.predict(X, interval=settings["interval"])
+        write_table(dict(zip(("prediction", "lower", "upper"), np.asarray(found).T, strict=True)), path)
+        return
     if settings["confidence"] is not None:
         if not hasattr(fitted, "predict_ranks"):
             raise click.BadParameter(f"{model!r} has no ranks; fit it with its statistics", param_hint="MODEL")

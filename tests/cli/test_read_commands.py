@@ -50,6 +50,25 @@ def test_labels_go_to_stdout(fitted, capsys):
     assert ended == 0 and said.split() == ["label", *model.predict(str(path)).tolist()] and not words
 
 
+def test_predicted_numbers_and_their_intervals(fitted, tmp_path, capsys):
+    table = pd.DataFrame({"x": np.arange(200.0) % 17, "y": np.arange(200.0) % 17 + np.arange(200) % 3})
+    table.to_parquet(tmp_path / "t.parquet")
+    model = snb.PoissonRegressorCV().fit(table, "y")
+    model.save(tmp_path / "numbers.snb")
+    for options, columns, found in (
+        ([], "prediction", model.predict(table)[:, None]),
+        (["--interval", ".9"], "prediction,lower,upper", model.predict(table, interval=0.9)),
+    ):
+        ended, said, _ = ran(capsys, "predict", tmp_path / "numbers.snb", tmp_path / "t.parquet", *options)
+        head, *lines = said.splitlines()
+        assert ended == 0 and head == columns
+        np.testing.assert_allclose([[*map(float, line.split(","))] for line in lines], found)
+    ended, _, words = ran(capsys, "predict", tmp_path / "numbers.snb", tmp_path / "t.parquet", "--proba")
+    assert ended == 2 and "--proba is of classes" in words
+    ended, _, words = ran(capsys, "predict", fitted[2], fitted[0], "--interval", ".9")
+    assert ended == 2 and "predicts classes" in words
+
+
 def test_labels_of_svmlight_files_are_written_as_there(tmp_path, capsys):
     rows = tmp_path / "rows.svm"
     rows.write_text("1 1:1\n-1 2:1\n1 1:2 2:1\n-1 2:2\n")
@@ -244,7 +263,7 @@ def test_numbers_are_predicted(tmp_path, capsys):
     assert ran(capsys, *given, "-o", tmp_path / "out.csv")[0] == 0
     np.testing.assert_allclose(pd.read_csv(tmp_path / "out.csv")["prediction"], frame["y"], atol=1e-9)
     code, _, err = ran(capsys, *given, "--proba")
-    assert code and "Ridge predicts numbers" in err
+    assert code and "predicts numbers" in err
 
 
 def test_predictions_go_to_a_folder_in_parts(of_corpus, capsys):
