@@ -167,8 +167,9 @@ def check_filled(array: zarr.Array, name: str) -> None:
     """
     if array.attrs.get(EMPTY_CHUNKS) is False:
         return
-    missing = len(_missing(array, with_retries(lambda: sync(_stored_keys([array])), array.store)[0]))
-    if missing == 0:
+    stored = with_retries(lambda: sync(_stored_keys([array])), array.store)[0]
+    missing = len(_missing(array, stored))
+    if missing == 0 or not (stored or is_remote(array.store)):  # who reads a local store that is gone names it
         return
     fill = repr(np.asarray(array.fill_value).item())
     what = f"{name}: {_lacking(array, missing)}, whose values count as {fill}; copy the store again"
@@ -209,7 +210,7 @@ async def _stored_keys(arrays: Iterable[zarr.Array]) -> list[set[str]]:
             listed = {key async for key in array.store.list_prefix(f"{prefix}/" if prefix else "")}
         except Exception:  # of any type, where a server has no lists
             listed = set()
-        return listed or await _answered_keys(array)
+        return await _answered_keys(array) if not listed and is_remote(array.store) else listed
 
     return await asyncio.gather(*map(of_one, arrays))
 
