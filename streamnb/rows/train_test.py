@@ -19,11 +19,12 @@ from streamnb.rows.boundary import checked, holds_texts, is_dask, is_stream, mad
 from streamnb.rows.labels import TARGETS, Labelled
 from streamnb.rows.row_blocks import Block, CSRChunk
 from streamnb.rows.source import Job, Source, WrappedSource
-from streamnb.rows.splits import Folding
+from streamnb.rows.splits import Folding, keys_of, scattered
 from streamnb.rows.table_opening import as_table, is_path, is_table, open_tables
 from streamnb.rows.tables import Fields, Tables
 
 STEP = 1 << 16  # rows by which they are counted
+LEAST = Fraction(1, 10_000)  # of the rows are test rows, and train rows
 
 
 @with_hints
@@ -48,8 +49,8 @@ def train_test_split(
     y : str or (n_rows,), optional
         Labels beside X, which are split, too. The name of a column stays a name, and need not be given.
     test_size : float
-        The share of rows to judge on, between 0 and 1: of each hundred rows in turn, so many whatever their number. Of
-        rows in `groups`, about this share of the groups.
+        The share of rows to judge on, between 0 and 1: of each hundred rows in turn, so many whatever their number; of
+        more rows, where the share or the rest is below a hundredth. Of rows in `groups`, this share of the groups.
     groups : str or (n_rows,), optional
         A column, or its name: rows of one group, such as those of a patient, stay together.
     stratify : str or (n_rows,), optional
@@ -113,25 +114,29 @@ class _Choice:
     """Which rows are test rows: of each run of `whole` rows `n`, by hashes of their numbers."""
 
     def __init__(self, share: float, seed: int):
-        ratio = Fraction(share).limit_denominator(100)
-        self._n, self._whole = ratio.numerator or 1, ratio.denominator if ratio.numerator else 100
-        self._folding = Folding(max(self._whole, 2), seed=seed)
+        ratio = Fraction(share).limit_denominator(100 if 0.01 <= share <= 0.99 else LEAST.denominator)
+        self._n, self._whole = min(max(ratio, LEAST), 1 - LEAST).as_integer_ratio()
+        self._share = share
+        self._folding = Folding(self._whole, seed=seed)
 
     def rows(self, first: int, n_rows: int) -> np.ndarray:
         """Whether each row of a block is a test row, (n_rows,) bool."""
         return self._folding.numbers(first, n_rows, None, 0) < self._n
 
     def groups(self, labels: np.ndarray) -> np.ndarray:
-        """The same, of rows whose groups stay together."""
-        folding = replace(self._folding, by="groups")
-        return folding.counted(labels).numbers(0, len(labels), labels, 0) < self._n
+        """The same, of rows whose groups stay together: of the groups in a random order, the first ones are tested."""
+        values, inverse = np.unique(labels, return_inverse=True)
+        order = np.argsort(scattered(keys_of(values), self._folding.seed), kind="stable")
+        n_test = min(max(round(self._share * len(values)), 1), len(values) - 1)
+        return np.isin(inverse, order[:n_test])
 
     def within(self, labels: np.ndarray) -> np.ndarray:
-        """The same, with as many of each label."""
-        order = np.argsort(labels, kind="stable")
+        """The same, with as many of each label, whose rows begin a run of their own."""
+        order, first = np.argsort(labels, kind="stable"), 0
         test = np.empty(len(labels), bool)
         for same in np.split(order, np.flatnonzero(labels[order][1:] != labels[order][:-1]) + 1):
-            test[same] = self.rows(0, len(same))
+            test[same] = self.rows(first, len(same))
+            first += -(-len(same) // self._whole) * self._whole
         return test
 
 

@@ -96,6 +96,22 @@ def test_tables_have_the_same_parts_in_any_container(tmp_path):
         snb.write_predictions(expected, snb.train_test_split(tmp_path / "folder")[1], tmp_path / "out")
 
 
+@pytest.mark.parametrize(("share", "n"), [(0.33, 20), (0.33, 40), (0.3, 5), (0.25, 3), (0.2, 2)])
+def test_of_few_groups_the_share_asked_for_is_tested_and_not_always_the_largest(share, n):
+    groups = np.repeat(np.arange(n), np.append(50, np.full(n - 1, 5)))
+    tests = [snb.train_test_split(groups, test_size=share, groups=groups, seed=seed)[1] for seed in range(20)]
+    assert {len(np.unique(test)) for test in tests} == {max(round(share * n), 1)}
+    assert {0 in test for test in tests} == {True, False}
+
+
+def test_small_classes_are_not_all_split_alike_and_shares_near_the_ends_are_those_asked_for():
+    kinds = np.repeat(np.arange(300), 3)
+    _, test = snb.train_test_split(kinds, test_size=0.25, stratify=kinds)
+    assert abs(len(test) / len(kinds) - 0.25) < 0.05 and np.bincount(test).max() == 1
+    for share in (0.001, 0.999, 0.007):
+        assert len(snb.train_test_split(np.zeros(10_000), test_size=share)[1]) == round(10_000 * share)
+
+
 @pytest.mark.cluster
 def test_workers_read_the_parts(tmp_path):
     distributed = pytest.importorskip("distributed")
