@@ -52,7 +52,7 @@ class _OfNumbers:
 
 
 class PredictionErrorDisplay(_OfNumbers):
-    """True numbers against predicted ones, or their differences, of a sample of up to 1,000 rows.
+    """True numbers against predicted ones, or their differences, of a sample of up to 1,000 different rows.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class PredictionErrorDisplay(_OfNumbers):
     ----------
     ax_, figure_ : matplotlib axes and figure
     points_ : Line2D
-        A point a row.
+        A point a row, or several rows that are alike, which the title counts.
     line_ : Line2D
         Where predictions are right.
 
@@ -90,7 +90,7 @@ class PredictionErrorDisplay(_OfNumbers):
         """
         arguments.one_of("kind", kind, KINDS)
         check_line_properties(kwargs)
-        true, predicted = self.evaluation.sample.T
+        (true, predicted), weight = self.evaluation.sample.T, self.evaluation.sample_weight
         self.ax_ = ax = axes(ax)
         self.figure_ = ax.figure
         errors = true - predicted
@@ -99,7 +99,8 @@ class PredictionErrorDisplay(_OfNumbers):
         wide = kind == "predicted" and both.min(initial=1.0) > 0.0 and _ends(both)[1] > WIDE * _ends(both)[0]
         style = {**line_style(0), "linestyle": "none", "marker": "o", "markersize": 2.5, "alpha": 0.4}
         values = true if kind == "predicted" else errors
-        label = "a row" if len(true) == self.evaluation.n_rows else f"{len(true):,} of {self.evaluation.n_rows:,} rows"
+        n_rows = self.evaluation.n_rows
+        label = "a row" if len(true) == n_rows else f"{len(true):,} different ones of {n_rows:,} rows"
         (self.points_,) = ax.plot(predicted, values, **{**style, "label": label, **kwargs})
         ends = np.array(_ends(both) if kind == "predicted" else x_ends)
         right = ends if kind == "predicted" else np.zeros(2)
@@ -110,7 +111,7 @@ class PredictionErrorDisplay(_OfNumbers):
         ax.set(xlabel="predicted", ylabel="true" if kind == "predicted" else "true less predicted")
         for axis in (ax.xaxis, ax.yaxis):
             number_axis(axis)
-        set_title(ax, _sizes(errors) if kind == "predicted" else _spread(errors, predicted))
+        set_title(ax, _sizes(errors, weight) if kind == "predicted" else _spread(errors, predicted, weight))
         legend_beside(ax, [self.points_, self.line_])
         return self
 
@@ -122,17 +123,27 @@ def _ends(values: np.ndarray) -> tuple[float, float]:
     return (low, high) if high > low else (low - 0.5, low + 0.5)
 
 
-def _sizes(errors: np.ndarray) -> str:
+def weighted_quantiles(values: np.ndarray, weight: np.ndarray, shares: list[float]) -> list[float]:
+    """Quantiles of weighted values; zeros of no values."""
+    if not len(values):
+        return [0.0] * len(shares)
+    if (weight == weight[0]).all():
+        return np.quantile(values, shares).tolist()
+    return np.quantile(values, shares, weights=weight, method="inverted_cdf").tolist()
+
+
+def _sizes(errors: np.ndarray, weight: np.ndarray) -> str:
     """How large errors are, in a sentence."""
-    half, most = np.quantile(np.abs(errors), [0.5, 0.9]).tolist() if len(errors) else (0.0, 0.0)
+    half, most = weighted_quantiles(np.abs(errors), weight, [0.5, 0.9])
     return f"Half of the rows are off by {number_text(half)} or less, one in ten by more than {number_text(most)}"
 
 
-def _spread(errors: np.ndarray, predicted: np.ndarray) -> str:
+def _spread(errors: np.ndarray, predicted: np.ndarray, weight: np.ndarray) -> str:
     """Whether errors depend on the prediction, in a sentence."""
-    low, high = np.quantile(predicted, [1.0 / 3.0, 2.0 / 3.0]) if len(errors) else (0.0, 0.0)
+    low, high = weighted_quantiles(predicted, weight, [1.0 / 3.0, 2.0 / 3.0])
     of_low, of_high = (
-        float(np.median(np.abs(errors[some]))) if some.any() else 0.0 for some in (predicted <= low, predicted >= high)
+        weighted_quantiles(np.abs(errors[some]), weight[some], [0.5])[0]
+        for some in (predicted <= low, predicted >= high)
     )
     if not min(of_low, of_high) > 0.0 or max(of_low, of_high) < UNEQUAL * min(of_low, of_high):
         return "Errors are about as large for low as for high predictions"

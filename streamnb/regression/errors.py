@@ -11,6 +11,7 @@ from streamnb.core import frames
 from streamnb.core.frames import pandas_for
 from streamnb.evaluation.breakdowns import COLUMNS
 from streamnb.evaluation.slices import Slices
+from streamnb.evaluation.tallies import ContentSample
 from streamnb.models.linear import linear_scores
 from streamnb.passes.contract import PassTask, Wants
 from streamnb.problem.losses import SQUARES, TweedieLoss
@@ -152,10 +153,19 @@ class RegressionEvaluation:
 
     @property
     def sample(self) -> np.ndarray:
-        """True and predicted numbers of up to 1,000 rows, the same for any cuts of the rows, (n, 2)."""
+        """True and predicted numbers of up to 1,000 different rows, the same for any cuts of the rows, (n, 2)."""
+        return self._sample.parts["rows"]
+
+    @property
+    def sample_weight(self) -> np.ndarray:
+        """For each row of `sample` the weight of all rows with these two numbers, (n,)."""
+        return self._sample.weight
+
+    @property
+    def _sample(self) -> ContentSample:
         sample = self._tallies("sample").sample
         assert sample is not None
-        return sample.prune().parts["rows"]
+        return sample.prune()
 
     @property
     def slices(self) -> Any:

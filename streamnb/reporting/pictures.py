@@ -15,7 +15,7 @@ from streamnb.estimators.tree_nb import TreeNB
 from streamnb.plotting.drawing import COLOURS, line_style, number_axis, shortened
 from streamnb.plotting.evaluations import ReliabilityDisplay, RocDisplay
 from streamnb.plotting.forest import SlicesDisplay
-from streamnb.plotting.numbers import DecileDisplay, PredictionErrorDisplay
+from streamnb.plotting.numbers import DecileDisplay, PredictionErrorDisplay, weighted_quantiles
 from streamnb.plotting.scores import ScoreDisplay
 from streamnb.plotting.svg import WIDTH, Drawing, drawn
 from streamnb.plotting.telling import TellingFeaturesDisplay
@@ -96,7 +96,7 @@ def _of_numbers(found: RegressionEvaluation) -> dict[str, list[Picture]]:
     text = f"R² {found.r2:.3f}, mean absolute error {number(found.mae)}."
     true = drawn(display.plot, "true", 290)
     errors = drawn(lambda ax: display.plot(ax, kind="errors"), "errors", 290)
-    sizes = drawn(lambda ax: _errors(ax, found.sample), "residuals", 250)
+    sizes = drawn(lambda ax: _errors(ax, found), "residuals", 250)
     tenths = drawn(DecileDisplay(found).plot, "deciles", 290)
     return {
         "judged": [
@@ -108,17 +108,17 @@ def _of_numbers(found: RegressionEvaluation) -> dict[str, list[Picture]]:
     }
 
 
-def _errors(ax: Any, sample: np.ndarray) -> None:
+def _errors(ax: Any, found: RegressionEvaluation) -> None:
     """How errors are distributed."""
-    errors = sample[:, 0] - sample[:, 1]
-    low, high = np.quantile(errors, [0.005, 0.995]).tolist()
+    errors, weight = found.sample[:, 0] - found.sample[:, 1], found.sample_weight
+    low, high = weighted_quantiles(errors, weight, [0.005, 0.995])
     ends = np.linspace(low, high, N_BARS + 1) if high > low else np.linspace(low - 0.5, low + 0.5, N_BARS + 1)
-    heights = np.histogram(np.clip(errors, low, high), ends)[0] / len(errors)
+    heights = np.histogram(np.clip(errors, low, high), ends, weights=weight)[0] / weight.sum()
     ax.stairs(heights, ends, fill=True, color=line_style(0)["color"], alpha=0.6)
     ax.axvline(0.0, color="0.5", linestyle="--")
     ax.set(xlabel="true less predicted", ylabel="share of the rows", xlim=ends[[0, -1]])
     number_axis(ax.xaxis)
-    low_share, high_share = (share(float(np.mean(sign * errors > 0.0))) for sign in (1.0, -1.0))
+    low_share, high_share = (share(float(np.average(sign * errors > 0.0, weights=weight))) for sign in (1.0, -1.0))
     ax.set_title(f"{low_share} of the predictions are too low, {high_share} too high", loc="left")
 
 

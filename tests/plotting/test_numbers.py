@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import streamnb as snb
+from streamnb.plotting.numbers import weighted_quantiles
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(400, 2))
@@ -29,6 +30,12 @@ def test_errors_that_grow_with_the_prediction_are_pointed_out():
     y = X[:, 0] + rng.normal(size=400)
     alike = snb.PredictionErrorDisplay.from_estimator(snb.Ridge().fit(X, y), X, y, kind="errors")
     assert "about as large" in " ".join(alike.ax_.get_title(loc="left").split())
+
+
+def test_rows_that_are_alike_count_as_often_as_they_are():
+    x, y = np.repeat([[0.0], [1.0]], [90, 10], axis=0), np.append(np.zeros(90), np.tile([0.0, 20.0], 5))
+    judged = snb.Ridge(alpha=0).fit(x, y).evaluate(x, y)
+    assert weighted_quantiles(np.abs(np.diff(judged.sample)[:, 0]), judged.sample_weight, [0.5])[0] < 1e-9
 
 
 def test_deciles_are_those_of_the_evaluation():
