@@ -85,8 +85,7 @@ class Drift:
         return {**numbers, "moved": self.moved, **tables}
 
     def __repr__(self) -> str:
-        moved = [name for name in self.moved if name != "score"]
-        what = f"{len(moved)} of {len(self.columns)} columns moved"
+        what = f"{int(self.columns['moved'].sum())} of {len(self.columns)} columns moved"
         lines = [f"{self.n_rows:,} rows against {self.n_before:,}: {what} (psi above {self.threshold:g} and the limit)"]
         for heading, table in (("", self.columns), ("new values", self.unseen), ("scores", self.scores)):
             if len(table):
