@@ -90,7 +90,11 @@ def task_of(task: str | None, given: Any, estimators: Sequence[Any], scoring: An
 def check_candidates(task: str, of_classes: Mapping[str, Any], models: Mapping[str, Any]) -> None:
     """Refuse candidates that do not predict what y is taken as."""
     taken = "numbers to predict" if task == NUMBERS else "classes"
-    wrong = [f"{name}={values!r} is for classes" for name, values in of_classes.items() if values and task == NUMBERS]
+    wrong = [
+        f"{name}={values!r} is for classes"
+        for name, values in of_classes.items()
+        if task == NUMBERS and (values or values == 0)
+    ]
     wrong += [f"models has {name}" for name, model in models.items() if is_regressor(model) != (task == NUMBERS)]
     if wrong:
         cure = "" if task == NUMBERS else f", or give task={NUMBERS!r}"
