@@ -293,12 +293,15 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            A parameter is invalid, or of how rows are read (`exact`, `folds`, `seed`, `solver`), which needs `fit`.
+            A parameter is invalid, or of how rows are read (`exact`, `folds`, `intervals`, `seed`, `solver`), which
+            needs `fit`.
         """
         self._check_sums()
         for name in ("exact", "folds", "seed", "solver"):
             if name in params and not np.array_equal(params[name], self._used.get(name)):
                 raise ValueError(f"{name}={params[name]!r} needs the rows again: use fit")
+        if params.get("intervals") and self._used.get("intervals") is False:
+            raise ValueError("intervals=True needs the rows again: use fit, or calibrate with further rows")
         with preparation.all_or_nothing(self):
             self.set_params(**params)
             self._check_params()

@@ -278,7 +278,10 @@ def least_squares(
     while isinstance(asked := (yield found), ToJudge):
         if not fitted:
             for name, model in models.items():
-                like = next((one for one in fitted.values() if one.exact == model.exact), None)
+                like = next(
+                    (one for one in fitted.values() if one.exact == model.exact and one.intervals == model.intervals),
+                    None,
+                )
                 if like is None:
                     fitted[name] = model.fit(rows, groups=judging.groups, **options.fit_options)
                     group.report += model.report_

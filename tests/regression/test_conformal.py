@@ -102,6 +102,7 @@ def test_intervals_belong_to_the_weights_that_were_judged():
         (lambda: snb.GammaRegressor().fit(X, AMOUNTS).calibrate(X, -AMOUNTS), "above 0"),
         (lambda: snb.ElasticNetCV(intervals="yes").fit(X, SKEWED), "intervals='yes'"),
         (lambda: snb.ForwardRegression(2, intervals=True).fit(X, SKEWED), "calibrate"),
+        (lambda: snb.ElasticNetCV().fit(X, SKEWED).refit(intervals=True), "intervals=True needs the rows again"),
     ],
 )
 def test_wrong_uses_are_refused(wrong, says):
