@@ -381,6 +381,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         if len(measured) < 2 or not deviations.max() > UNITS * deviations.min():
             return
         variance, spread = deviations.min() ** 2, np.sqrt(system.target_variances.max())
+        if not spread > 0.0:  # where all weights are 0
+            return
         share = max(squared / (squared + variance), absolute / (deviations.min() * spread))
         if share > BEARING:
             small, large = (measured[int(end(deviations))] for end in (np.argmin, np.argmax))
