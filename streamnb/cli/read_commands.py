@@ -295,6 +295,8 @@ def export(model: str, out: str, dialect: str | None, table: str, keep: tuple[st
     if not hasattr(fitted, "export"):
         raise click.BadParameter(f"{model!r} holds a {type(fitted).__name__}, which has no export", param_hint="MODEL")
     if Path(path).suffix == ".snb":
+        if not hasattr(fitted, "classes_"):
+            raise click.BadParameter(f"{model!r} predicts numbers, and has no lighter file; take .py, .sql or .json")
         fitted.save(path, **({} if isinstance(fitted, PortableModel) else {"stats": False, "meta": fitted.meta_}))
     else:
         fitted.export(path, dialect=dialect, table=table, keep=keep or None)

@@ -65,6 +65,7 @@ def test_predicted_numbers_and_their_intervals(fitted, tmp_path, capsys):
         np.testing.assert_allclose([[*map(float, line.split(","))] for line in lines], found)
     ended, _, words = ran(capsys, "predict", tmp_path / "numbers.snb", tmp_path / "t.parquet", "--proba")
     assert ended == 2 and "--proba is of classes" in words
+    assert "has no lighter file" in ran(capsys, "export", tmp_path / "numbers.snb", tmp_path / "light.snb")[2]
     ended, _, words = ran(capsys, "predict", fitted[2], fitted[0], "--interval", ".9")
     assert ended == 2 and "predicts classes" in words
 
