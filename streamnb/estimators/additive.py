@@ -35,18 +35,6 @@ CELLS_OF_PAIR = 32 * 32  # at most
 READS_TO_CHOOSE = 3  # to learn bins or levels, to count them, and to draw a sample
 
 
-def fit_in_race(
-    model: AdditiveClassifier,
-    given: Any,
-    groups: Any,
-    settles: Callable[[dict[str, np.ndarray]], bool],
-    options: RunOptions,
-) -> None:
-    """Fit a model; where the scores of the first point settle that others win, no other point is tried."""
-    with fitting(model, **{"keep": "auto", **options.fit_options}) as own:
-        run_reads(model._fit(given, own, None, groups, settles))
-
-
 @persistence.register
 class AdditiveClassifier(AdditiveModel, TrainedClassifier):
     r"""Additive model with pairs: a curve for each feature, and a surface for each of a few pairs of them.

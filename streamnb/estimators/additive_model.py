@@ -18,12 +18,13 @@ from streamnb.encoding.terms import AbsentCountingSource, TermColumns
 from streamnb.encoding.text import TextEncoding
 from streamnb.estimators.bins import Bins
 from streamnb.estimators.parameters import Check, integer_from
-from streamnb.estimators.preparation import Preparation, StepRequest, names_of
+from streamnb.estimators.preparation import Preparation, StepRequest, fitting, names_of
 from streamnb.estimators.term_scores import TermScores
 from streamnb.evaluation.scorers import Scorer
 from streamnb.explaining.terms import contributions_of_terms, term_of, term_table, terms_table
 from streamnb.models.additive import TermTables
 from streamnb.passes.contract import Reading, RunOptions
+from streamnb.passes.run import run_reads
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.selection.additive_choice import JudgedPoint
@@ -148,6 +149,7 @@ class AdditiveModel:
     monotone: Any
     folds: Any
     seed: int
+    _fit: Callable[..., Reading[None]]
     _opened: Callable[..., Source]
     _preparation: Preparation
     _tables: TermTables
@@ -344,6 +346,15 @@ class AdditiveModel:
         self._check_sums()
         columns, weights, tables = self._of_terms()
         return contributions_of_terms(columns, weights, tables, self._opened(X, labelled=False), out)
+
+
+def fit_in_race(estimator: AdditiveModel, given: Any, groups: Any, options: RunOptions, **race: Any) -> None:
+    """Fit a model as one of several candidates; `race` are the further arguments of its `_fit`.
+
+    Where the scores of its first point settle that others win, it tries no other point.
+    """
+    with fitting(estimator, **{"keep": "auto", **options.fit_options}) as own:
+        run_reads(estimator._fit(given, own, None, groups, **race))
 
 
 def warn_of_ends_chosen(estimator: AdditiveModel) -> None:

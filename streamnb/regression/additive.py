@@ -24,7 +24,6 @@ from streamnb.export.writing import RegressionWeights
 from streamnb.models.additive import TermTables
 from streamnb.passes.checkpoint import checkpoint_folder
 from streamnb.passes.contract import Reading, Report, RunOptions
-from streamnb.passes.run import run_reads
 from streamnb.problem.losses import TweedieLoss
 from streamnb.regression.additive_fit import NumberScoring, fit_numbers
 from streamnb.regression.chosen import check_choice
@@ -37,19 +36,6 @@ from streamnb.rows.table_opening import ANY
 POWERS = {"squared": 0.0, "poisson": 1.0, "gamma": 2.0}
 HISTORY = "objective", "gradient_norm", "seconds"
 FITTED = "coef_", "intercept_", "history_", "converged_", "report_", "residuals_", "step"
-
-
-def fit_in_race(
-    model: AdditiveRegressor,
-    given: Any,
-    groups: Any,
-    scoring: NumberScoring,
-    settles: Callable[[dict[str, np.ndarray]], bool],
-    options: RunOptions,
-) -> None:
-    """Fit a model chosen by scores; where those of the first point settle that others win, no other point is tried."""
-    with preparation.fitting(model, **{"keep": "auto", **options.fit_options}) as own:
-        run_reads(model._fit(given, own, None, groups, None, scoring, settles))
 
 
 @persistence.register

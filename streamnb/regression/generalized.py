@@ -20,7 +20,7 @@ from streamnb.fits.passes import Pass, StatisticTask
 from streamnb.fits.statistic import Statistic
 from streamnb.passes.checkpoint import checkpoint_folder
 from streamnb.passes.contract import Reading, ReadRequest, Report, RunOptions
-from streamnb.passes.run import run, run_reads
+from streamnb.passes.run import run_reads
 from streamnb.problem.losses import LINKS, TweedieLoss
 from streamnb.regression import paths
 from streamnb.regression.chosen import check_choice, descending
@@ -260,9 +260,7 @@ class GeneralizedRegressor(LinearRegressor):
     def score(self, X: Rows, y: Any = None, sample_weight: PerRow = None, *, offset: PerRow = None) -> float:
         """D^2, the share of the deviance of y that is explained; R^2 for squared errors."""
         rows = self._opened(X, y, sample_weight, labelled=TARGETS)
-        rows = rows if offset is None else rows.with_offset(offset)
-        sums = run(self._residuals(offset is not None), rows, RunOptions())[0]
-        return float(RegressionEvaluation.of(sums, self._loss).d2)
+        return self._scored(rows if offset is None else rows.with_offset(offset), offset is not None)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -574,8 +574,12 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 
     def score(self, X: Rows, y: Any = None, sample_weight: PerRow = None) -> float:
         """R^2, the share of the variance of y that is predicted; the mean of several targets."""
-        sums = run(self._residuals(), self._opened(X, y, sample_weight, labelled=TARGETS), RunOptions())[0]
-        return float(np.mean(RegressionEvaluation.of(sums, self._loss).r2))
+        return self._scored(self._opened(X, y, sample_weight, labelled=TARGETS))
+
+    def _scored(self, rows: Source, offset: bool = False) -> float:
+        """The mean share of the deviance that is explained."""
+        sums = run(self._residuals(offset), rows, RunOptions())[0]
+        return float(np.mean(RegressionEvaluation.of(sums, self._loss).d2))
 
     explain = explain
 

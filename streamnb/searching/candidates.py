@@ -10,9 +10,9 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from streamnb.core import messages, row_checks
-from streamnb.estimators import additive, linear_nb_cv
+from streamnb.estimators import linear_nb_cv
 from streamnb.estimators.additive import AdditiveClassifier
-from streamnb.estimators.additive_model import judged_scores, warn_of_ends_chosen
+from streamnb.estimators.additive_model import fit_in_race, judged_scores, warn_of_ends_chosen
 from streamnb.estimators.classifier import check_parameters, model_and_rows
 from streamnb.estimators.linear_nb_cv import LinearNBCV, judged_grid
 from streamnb.estimators.stacked_nb import StackedNB, reads_of_fit
@@ -28,7 +28,7 @@ from streamnb.evaluation.judging import JudgingTask
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run, run_reads
-from streamnb.regression.additive import AdditiveRegressor, fit_in_race
+from streamnb.regression.additive import AdditiveRegressor
 from streamnb.regression.chosen import ElasticNetCV
 from streamnb.regression.generalized import GeneralizedRegressorCV
 from streamnb.regression.regressor import LinearRegressor
@@ -237,12 +237,10 @@ def additive_model(
             if asked.most_reads is not None:
                 model.set_params(max_passes=asked.most_reads)
             with messages.without(ENDS):  # that matter only to the best candidate
-                race = partial(settles, asked=asked)
+                race: dict[str, Any] = {"settles": partial(settles, asked=asked)}
                 if isinstance(model, AdditiveRegressor):
-                    scoring = partial(scores_of_predictions, scorer=judging.scorer), judging.scorings
-                    fit_in_race(model, given, judging.groups, scoring, race, options)
-                else:
-                    additive.fit_in_race(model, given, judging.groups, race, options)
+                    race["scoring"] = partial(scores_of_predictions, scorer=judging.scorer), judging.scorings
+                fit_in_race(model, given, judging.groups, options, **race)
             group.report = model.report_
         done |= {*asked.folds}
         cost = {"n_features": model.n_features_in_, "reads": READS_TO_CODE + model.n_passes_}
