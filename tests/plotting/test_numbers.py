@@ -33,7 +33,7 @@ def test_errors_that_grow_with_the_prediction_are_pointed_out():
 
 
 def test_rows_that_are_alike_count_as_often_as_they_are():
-    x, y = np.repeat([[0.0], [1.0]], [90, 10], axis=0), np.append(np.zeros(90), np.tile([0.0, 20.0], 5))
+    x, y = np.repeat([[0.0], [1.0]], [90, 10], axis=0), np.append(np.zeros(90), np.tile([0.0, 20.5], 5))
     judged = snb.Ridge(alpha=0).fit(x, y).evaluate(x, y)
     assert weighted_quantiles(np.abs(np.diff(judged.sample)[:, 0]), judged.sample_weight, [0.5])[0] < 1e-9
 
