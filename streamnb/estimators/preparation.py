@@ -48,7 +48,16 @@ from streamnb.rows.table_opening import ANY, COMPLETE, COUNTS, NONE, as_table
 from streamnb.stats.columns import columns_of, with_encoding, without_absent
 
 # saved attributes that describe the rows of a fit, and what is kept beside the model
-OF_ROWS = "feature_names_in_", "layer_", "encoding_", "label_", "meta_", "unknown_below_", "recalibrated_"
+OF_ROWS = (
+    "feature_names_in_",
+    "layer_",
+    "encoding_",
+    "label_",
+    "meta_",
+    "unknown_below_",
+    "recalibrated_",
+    "has_offset_",
+)
 
 ARRAYS_OF_SCAN = 3  # at least, of a number for each column of the rows, in a model of one scan
 ARRAYS_OF_TRAINING = 10  # and in one of several reads: sums, weights and gradients
@@ -465,8 +474,9 @@ def restore_rows(self: Any, fitted: dict[str, Any], request: StepRequest, step: 
         self.feature_names_in_ = loaded_names(fitted["feature_names_in_"], n_features)
     if "meta_" in fitted:
         self.meta_ = dict(fitted["meta_"])
-    if "recalibrated_" in fitted:
-        self.recalibrated_ = arguments.one_of("recalibrated_", fitted["recalibrated_"], [True])
+    for name in ("recalibrated_", "has_offset_"):
+        if name in fitted:
+            setattr(self, name, arguments.one_of(name, fitted[name], [True]))
     if "unknown_below_" in fitted:
         self.unknown_below_ = arguments.share("unknown_below_", fitted["unknown_below_"])
     encoding, layer, label = (fitted.get(name) for name in ("encoding_", "layer_", "label_"))

@@ -152,7 +152,7 @@ def drift(
     scan = profile or ColumnProfile("sum", RowOptions(), 0, 0.0, np.zeros(0), np.zeros(0))
     if profile is None and others is None:
         raise ValueError(
-            f"{type(model).__name__} keeps no sums of the rows that it has learned from, with which to compare "
+            f"{type(model).__name__} keeps no sums of the rows it has learned from, or those of exposures, to compare "
             f"{listed(names)}; give such rows, drift(X, against=rows)"
         )
     with warnings.catch_warnings():

@@ -175,6 +175,7 @@ class AdditiveRegressor(AdditiveModel, GeneralizedRegressor):
         request = replace(request, settles=settles)
         found = yield from fit_numbers(self._loss, offset is not None, coded, rows, request, method, options, scoring)
         self._used = self.get_params(deep=False)
+        self._remember_exposures(offset)
         self._preparation = replace(self._preparation, step=found.step, requested="terms")
         self.report_, self.n_features_in_ = found.report, found.step.n_features
         self._keep_weights(found.weights, found.intercept, found.trained.history, found.trained.converged)

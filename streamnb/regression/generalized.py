@@ -166,6 +166,7 @@ class GeneralizedRegressor(LinearRegressor):
         options = replace(options, checkpoint=checkpoint_folder(options.checkpoint))
         asked = ExposedSums.asked(self._loss, offset is not None, task.folding, options.memory_limit)
         sums, report = yield ReadRequest(StatisticTask(asked), rows, options.of_pass("scan"))
+        self._remember_exposures(offset)
         self._used, self._sums = self.get_params(deep=False), ColumnProfile.of(sums.features)
         newton = Newton(sums, self.fit_intercept, self.standardize, float(self.tol), options.memory_limit)
         return Training(newton, rows, options, self.max_passes, report)
@@ -260,6 +261,7 @@ class GeneralizedRegressor(LinearRegressor):
     def score(self, X: Rows, y: Any = None, sample_weight: PerRow = None, *, offset: PerRow = None) -> float:
         """D^2, the share of the deviance of y that is explained; R^2 for squared errors."""
         rows = self._opened(X, y, sample_weight, labelled=TARGETS)
+        self._warn_of_exposures(offset, sample_weight)
         return self._scored(rows if offset is None else rows.with_offset(offset), offset is not None)
 
     def __sklearn_tags__(self) -> Any:

@@ -72,6 +72,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 
     meta_: dict[str, Any] | None = None
     residuals_: Residuals | None = None
+    has_offset_: bool | None = None  # True of models of counts or totals whose rows had exposures
     _preparation = Preparation()
     _loss: TweedieLoss = SQUARES
     _sums: ColumnProfile | None = None  # of the rows of the fit, where there is no `stats_`
@@ -557,6 +558,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         X, y, weight = given
         X, options = options.taken_from(X, y, weight, self.encoding_, getattr(self, "feature_names_in_", None))
         rows = self._opened(X, y, weight, labelled=TARGETS)
+        self._warn_of_exposures(offset, weight)
         rows, slicing = options.opened(rows if offset is None else rows.with_offset(offset))
         passes = [Pass(self._residuals(offset is not None))]
         if not several:
@@ -567,6 +569,18 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         if options.groups is not None and totals[1].tallies.n_buckets == 1:
             raise ValueError(ONE_GROUP)
         return RegressionEvaluation.of(totals[0], self._loss, *totals[1:])
+
+    def _remember_exposures(self, offset: Any) -> None:
+        self.__dict__.pop("has_offset_", None)
+        if offset is not None:
+            self.has_offset_ = True
+
+    def _warn_of_exposures(self, offset: Any, weight: Any) -> None:
+        if self.has_offset_ and offset is None and weight is None:
+            messages.warn(
+                f"this {type(self).__name__} was fitted with offset=, and y is compared with its predictions for an "
+                "exposure of 1; give offset=, or y / exposure with sample_weight=exposure"
+            )
 
     def _residuals(self, offset: bool = False) -> ResidualScan:
         weights, intercepts = self._weights
@@ -596,7 +610,15 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         ['x1']
         """
         check_is_fitted(self)
-        return drift(self, self._preparation, self._profile(), self._opened, (X, against), threshold, ignore)
+        return drift(
+            self,
+            self._preparation,
+            None if self.has_offset_ else self._profile(),
+            self._opened,
+            (X, against),
+            threshold,
+            ignore,
+        )
 
     def _profile(self) -> ColumnProfile | None:
         return ColumnProfile.of(self.stats_.joined, self.n_features_in_) if hasattr(self, "stats_") else self._sums

@@ -208,3 +208,23 @@ WRONG = [
 def test_what_is_wrong_is_named(model, y, more, words):
     with pytest.raises((ValueError, TypeError), match=words.replace("(", r"\(")):
         model.fit(SMALL, y, **more)
+
+
+@pytest.mark.parametrize("kind", [snb.PoissonRegressor, snb.AdditiveRegressor])
+def test_models_with_offsets_are_not_judged_as_rates_in_silence(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    x, years = rng.normal(size=(400, 2)), rng.integers(1, 9, 400).astype(float)
+    y, given = rng.poisson(years * np.exp(0.3 * x[:, 0])).astype(float), {"offset": np.log(years)}
+    model = (kind("poisson") if kind is snb.AdditiveRegressor else kind()).fit(x, y, **given)
+    model.save(tmp_path / "m.snb")
+    for fitted in (model, snb.load(tmp_path / "m.snb")):
+        assert fitted.has_offset_
+        for judge in (fitted.score, fitted.evaluate):
+            with pytest.warns(snb.StreamnbWarning, match="was fitted with offset="):
+                judge(x, y)
+            judge(x, y, **given)
+            judge(x, y / years, years)
+        with pytest.raises(ValueError, match="against=rows"):
+            fitted.drift(x)
+        assert fitted.drift(x, against=x).moved == []
+    assert model.fit(x, y).has_offset_ is None
