@@ -222,7 +222,7 @@ def report(model: str, data: str | None, out: str, **settings: Any) -> None:
 @click.command()
 @click.argument("model")
 @click.argument("data")
-@click.option("--against", help="Rows to compare DATA with, in place of the sums that the model keeps.")
+@click.option("--before", help="Rows to compare DATA with, in place of the sums that the model keeps.")
 @click.option("--threshold", type=float, default=0.2, show_default=True, help="The index from which a column moved.")
 @click.option("--ignore", type=NAMES, help="Columns that are left out, split at commas, such as 'day: month'.")
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
@@ -230,7 +230,7 @@ def report(model: str, data: str | None, out: str, **settings: Any) -> None:
 def drift(
     model: str,
     data: str,
-    against: str | None,
+    before: str | None,
     threshold: float,
     ignore: list[str] | None,
     as_json: bool,
@@ -241,7 +241,7 @@ def drift(
     Example: streamnb drift model.snb week.parquet --json
     """
     fitted = model_of(model)
-    given = (None if path is None else rows_of(path, {"text": None})[0] for path in (data, against))
+    given = (None if path is None else rows_of(path, {"text": None})[0] for path in (data, before))
     with connected(client):
         found = fitted.drift(*given, threshold=threshold, ignore=ignore or [])
     if as_json:

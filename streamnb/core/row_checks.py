@@ -331,8 +331,12 @@ def check_repeated(y: Any) -> None:
 
 def many_numbers(labels: np.ndarray) -> bool:
     """Whether labels are so many whole numbers that they look like measured ones."""
-    n_labels = len(np.unique(labels)) if label_kind(labels) == "numbers" else 0
-    return n_labels >= MANY_NUMBERS and n_labels * FEW_ROWS > len(labels)
+    return label_kind(labels) == "numbers" and look_measured(len(np.unique(labels)), len(labels))
+
+
+def look_measured(n_labels: int, n_rows: int) -> bool:
+    """Whether so many different whole numbers of so many rows are numbers to predict rather than classes."""
+    return n_labels >= MANY_NUMBERS and n_labels * FEW_ROWS > n_rows
 
 
 def lists_of_labels(name: str) -> ValueError:

@@ -464,7 +464,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return ColumnProfile.of(stats) if isinstance(stats, ClassStats) else None
 
     def drift(
-        self, X: Rows, against: Rows | None = None, *, threshold: float = 0.2, ignore: Sequence[str] = ()
+        self, X: Rows, before: Rows | None = None, *, threshold: float = 0.2, ignore: Sequence[str] = ()
     ) -> Drift:
         """How new rows differ from those that the model has learned from: columns, new categories, gaps and scores.
 
@@ -476,7 +476,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         ----------
         X : (n_rows, n_features)
             Rows, as for `predict`; labels are not needed.
-        against : (n_rows, n_features), optional
+        before : (n_rows, n_features), optional
             Rows to compare with, instead of the sums that the model keeps; then distributions of scores are compared,
             too.
         threshold : float
@@ -493,7 +493,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            X lacks a column, has no rows, or the model keeps no sums and `against` is not given.
+            X lacks a column, has no rows, or the model keeps no sums and `before` is not given.
 
         Examples
         --------
@@ -505,7 +505,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """
         self._fitted_model()  # raises where there is none
         opened = partial(self._opened, labelled=False)
-        return drift(self, self._preparation, self._profile(), opened, (X, against), threshold, ignore)
+        return drift(self, self._preparation, self._profile(), opened, (X, before), threshold, ignore)
 
     # ---- files -------------------------------------------------------------------------------------------------------
 

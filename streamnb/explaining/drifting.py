@@ -57,7 +57,7 @@ class Drift:
     scores : DataFrame
         Of each class: "before", its share of the labels of the fit, or the share predicted for the other rows; "after",
         the share predicted for these rows; and their mean probability, "mean", with its quantiles "10 %", "50 %", "90
-        %". For rows given as `against`, also "mean_before" and "psi" and "moved" of the probabilities, by deciles. For
+        %". For rows given as `before`, also "mean_before" and "psi" and "moved" of the probabilities, by deciles. For
         regressions the predictions; without probabilities no quantiles.
     n_before, n_rows : int
         Numbers of rows.
@@ -153,7 +153,7 @@ def drift(
     if profile is None and others is None:
         raise ValueError(
             f"{type(model).__name__} keeps no sums of the rows it has learned from, or those of exposures, to compare "
-            f"{listed(names)}; give such rows, drift(X, against=rows)"
+            f"{listed(names)}; give such rows, drift(X, before=rows)"
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StreamnbWarning)  # of new values, which are counted here

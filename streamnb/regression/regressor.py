@@ -598,7 +598,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     explain = explain
 
     def drift(
-        self, X: Rows, against: Rows | None = None, *, threshold: float = 0.2, ignore: Sequence[str] = ()
+        self, X: Rows, before: Rows | None = None, *, threshold: float = 0.2, ignore: Sequence[str] = ()
     ) -> Drift:
         """How new rows differ from those that the model has learned from; as `drift` of classifiers.
 
@@ -615,7 +615,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
             self._preparation,
             None if self.has_offset_ else self._profile(),
             self._opened,
-            (X, against),
+            (X, before),
             threshold,
             ignore,
         )

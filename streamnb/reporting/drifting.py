@@ -25,7 +25,7 @@ def drift_tables(model: Any, X: Any, other: Any, evaluations: Sequence[Evaluatio
     """
     if not hasattr(model, "drift"):
         raise TypeError(f"against goes with a fitted model of streamnb, and model is of type {type(model).__name__}")
-    found: Drift = model.drift(other, against=X)
+    found: Drift = model.drift(other, before=X)
     tables = _columns(found), _unseen(found), _classes(evaluations), _scores(found)
     return tuple(table for table in tables if table.rows)
 

@@ -15,6 +15,7 @@ from scipy.stats import rankdata
 from streamnb.core import frames
 from streamnb.core.arguments import PerRow, Rows
 from streamnb.core.memory import check_memory_limit
+from streamnb.core.row_checks import look_measured
 from streamnb.core.threads import check_n_threads
 from streamnb.encoding.opening import holds_raw_texts, opened
 from streamnb.encoding.table import feature_names
@@ -53,7 +54,7 @@ from streamnb.stats.value_counts import CountingValues, ValueCounts
 
 MOST_COLUMNS = 2_000  # of a matrix, that are described one by one
 MOST_VALUES = 1 << 18  # of a category, that are counted
-MOST_CLASSES = 100  # whole numbers of more values are a target, and not classes
+MOST_CLASSES = 100  # of a label that columns may tell
 SHOWN_CLASSES, SHOWN_VALUES = 10, 3
 OFTEN = 0.01  # share of the rows from which on a value is shown as frequent
 LONG = 19  # letters of a value that are shown
@@ -444,8 +445,8 @@ def _classes(target: _Found, described: "ColumnDescription", n_rows: int) -> dic
     counts = target.counts
     if isinstance(counts, LevelCounts):
         return target.by_frequency(counts)
-    cells, few = counts.features[0], max(2.0, min(MOST_CLASSES, n_rows / 5))
-    if described.type != "whole numbers" or cells.shift or len(cells.keys) > few:
+    cells = counts.features[0]
+    if described.type != "whole numbers" or cells.shift or look_measured(len(cells.keys), n_rows):
         return None
     values = zip(cells.tops().tolist(), cells.counts.tolist(), strict=True)
     return {int(value): count for value, count in sorted(values, key=lambda pair: (-pair[1], pair[0]))}

@@ -416,8 +416,8 @@ def test_drift_ends_with_a_status_of_its_own(tmp_path, capsys):
     found = json.loads(said)
     assert ended == 3 and found["moved"] == ["city"]
     assert found["unseen"] == [{"column": "city", "value": "Kyiv", "rows_before": 0, "rows": 400}]
-    against = "--against", tmp_path / "new.parquet"
-    assert ran(capsys, "drift", tmp_path / "m.snb", tmp_path / "new.parquet", *against)[0] == 0
+    before = "--before", tmp_path / "new.parquet"
+    assert ran(capsys, "drift", tmp_path / "m.snb", tmp_path / "new.parquet", *before)[0] == 0
     assert ran(capsys, "drift", tmp_path / "m.snb", tmp_path / "new.parquet", "--threshold", 1e9)[0] == 0
     assert ran(capsys, "drift", tmp_path / "m.snb", tmp_path / "new.parquet", "--ignore", "city")[0] == 0
     for file, ended, message in (("light.snb", 1, "stats=False"), ("gone.snb", 2, "gone.snb")):

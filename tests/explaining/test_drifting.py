@@ -41,10 +41,10 @@ def test_the_sums_of_a_model_tell_what_its_rows_would(case, tmp_path):
     model = model.fit(rows, "late")
     model.save(tmp_path / "m.snb")
     model = snb.load(tmp_path / "m.snb")
-    found, beside = model.drift(NEW), model.drift(NEW, against=OLD)
+    found, beside = model.drift(NEW), model.drift(NEW, before=OLD)
     pd.testing.assert_frame_equal(found.columns, beside.columns, rtol=1e-9)
     pd.testing.assert_frame_equal(found.values, beside.values, rtol=1e-9)
-    assert set(found.moved) == {"age", "city"} <= set(beside.moved) and not model.drift(SAME, against=OLD).moved
+    assert set(found.moved) == {"age", "city"} <= set(beside.moved) and not model.drift(SAME, before=OLD).moved
     assert found.n_before == len(OLD) and found.n_rows == len(NEW)
 
 
@@ -97,7 +97,7 @@ ARRAYS = {
 def test_columns_of_arrays(case):
     model, old, new = case
     model = model.fit(old, Y + 0.5 if isinstance(model, snb.Ridge) else Y)
-    assert model.drift(new).moved == ["x1"] and not model.drift(old, against=old).moved
+    assert model.drift(new).moved == ["x1"] and not model.drift(old, before=old).moved
 
 
 def test_words_of_texts_and_hashed_categories():
@@ -126,9 +126,9 @@ def test_what_cannot_be_compared_is_said(tmp_path):
     with refused(AttributeError, "stats=False", "sums of the columns"):
         snb.load(tmp_path / "light.snb").drift(NEW)
     levels = snb.CategoricalNB().fit(X > 0.0, Y)
-    with refused(ValueError, "CategoricalNB keeps no sums", "'x0', 'x1' and 'x2'|x0.*x2", "against="):
+    with refused(ValueError, "CategoricalNB keeps no sums", "'x0', 'x1' and 'x2'|x0.*x2", "before="):
         levels.drift(X > 0.0)
-    assert levels.drift(X > SHIFT, against=X > 0.0).moved[0] == "x1"
+    assert levels.drift(X > SHIFT, before=X > 0.0).moved[0] == "x1"
 
 
 def test_rows_of_new_values_alone():

@@ -224,7 +224,7 @@ def test_models_with_offsets_are_not_judged_as_rates_in_silence(kind, tmp_path):
                 judge(x, y)
             judge(x, y, **given)
             judge(x, y / years, years)
-        with pytest.raises(ValueError, match="against=rows"):
+        with pytest.raises(ValueError, match="before=rows"):
             fitted.drift(x)
-        assert fitted.drift(x, against=x).moved == []
+        assert fitted.drift(x, before=x).moved == []
     assert model.fit(x, y).has_offset_ is None
