@@ -282,7 +282,8 @@ def _guesses(scorer: Scorer, rows: Source, y: Any, weight: Any) -> dict[str, flo
         return {}
     classes, codes = np.unique(labels, return_inverse=True)
     guesses = guesses_of(classes, np.bincount(codes, weights).astype(float), scorer.needs)
-    return {one.name: one.of(guesses) for one in scorer.each if one.needs <= guesses.needs}
+    named = [one for one in scorer.each if one.by_name or " of " in one.name]  # not functions of users
+    return {one.name: one.of(guesses) for one in named if one.needs <= guesses.needs}
 
 
 def _judging(

@@ -213,3 +213,15 @@ def test_a_fold_without_a_class_has_no_score_where_columns_are_learned_of_the_ot
     assert len(found.candidates) == 2 and not found.left_out
     for judged in found.candidates:
         np.testing.assert_array_equal(np.isnan(judged.scores["roc_auc"]), [True, False, False])
+
+
+def test_functions_of_users_are_not_asked_about_guesses():
+    def fussy(evaluation):
+        if evaluation.accuracy() < 0.5:
+            raise ZeroDivisionError
+        return evaluation.accuracy()
+
+    x = np.random.default_rng(0).normal(size=(90, 3))
+    how = {"families": ["gaussian"], "penalties": [None], "models": [], "show": False}
+    found = snb.search(x, np.argmax(x, axis=1), scoring=[fussy, "accuracy"], **how)
+    assert found.guesses.keys() == {"accuracy"}
