@@ -21,7 +21,7 @@ QUIET = 1.5  # load, the measurement before included
 HIGHER = "accuracy", "roc_auc"  # is better
 LOGISTIC, AS_GOOD = "LogisticRegression", 1.02  # times its log loss
 SLACK = {"accuracy": 0.01, "roc_auc": 0.01, "log_loss": 0.02}  # that search may be behind the best of others
-OF_SETS = {SEARCH, "AdditiveClassifier", "LinearNB", "SoftmaxRegression", *OTHERS}  # the others have means only
+MEANS_ONLY = {*OURS, "GaussianNB", "MultinomialNB"} - {SEARCH, "AdditiveClassifier"}  # not in tables by set
 KINDS = {TABLE: "tables of mixed columns", DENSE: "dense numbers", SPARSE: "sparse counts and categories"}
 BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -108,7 +108,8 @@ def of_kind(kind: str) -> Callable[[Results], str]:
 
     def tables(results: Results) -> str:
         names = names_of(results, kind)
-        tools = [tool for tool in TOOLS if tool in OF_SETS and any(tool in figures(results, name) for name in names)]
+        shown_tools = (tool for tool in TOOLS if tool not in MEANS_ONLY)
+        tools = [tool for tool in shown_tools if any(tool in figures(results, name) for name in names)]
         parts = []
         for metric in SLACK:
             word = METRICS[metric]
