@@ -68,11 +68,13 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         The `meta` given to `save`.
     residuals_ : Residuals or None
         Of held-out rows, from which ``predict(X, interval=0.9)`` has its intervals.
+    has_offset_ : bool or None
+        True of models of counts or totals that were fitted with ``offset=``.
     """
 
     meta_: dict[str, Any] | None = None
     residuals_: Residuals | None = None
-    has_offset_: bool | None = None  # True of models of counts or totals whose rows had exposures
+    has_offset_: bool | None = None
     _preparation = Preparation()
     _loss: TweedieLoss = SQUARES
     _sums: ColumnProfile | None = None  # of the rows of the fit, where there is no `stats_`

@@ -67,15 +67,15 @@ DOORS = {  # who may import a library: rooms and modules, function bodies includ
 ABOVE = 4  # classes of ours in the order in which attributes of a public one are looked up, itself among them
 NAMED_ALIKE = {"_Positive": {"dispersion"}, "_Sum": {"parts"}}  # names that users, and files, have for both
 MOST = {  # `make house` prints what there is
-    "expression nodes": 329_880,
-    "statements": 50_290,
+    "expression nodes": 329_900,
+    "statements": 50_300,
     "nodes per statement": 6.57,  # fewer files have fewer imports, which are statements without nodes
     "classes": 748,
     "files": 354,
     "files with one importer": 73,
     "conditional expressions per 1,000 statements": 57.7,
     "starred arguments per 1,000 statements": 23.9,
-    "lines of tests": 59_480,
+    "lines of tests": 59_490,
 }
 MET = {  # functions, files and depth of a journey, and its reads of the rows
     "LinearNB().fit(zarr)": (465, 57, 17, 1),
