@@ -83,6 +83,7 @@ NAMES = {
     "TunedThresholdClassifierCV": _THRESHOLD,
     "QuantileRegressor": _INTERVALS,
     "TransformedTargetRegressor": _INTERVALS,
+    "fit": "use snb.search(X, y), or fit of an estimator such as snb.AdditiveClassifier()",
     "save": _SAVE,
     "dump": _SAVE,
 }
@@ -134,6 +135,10 @@ OF_MODELS = {
     "plot": _PICTURES,
     "plot_importance": _PICTURES,
     "load": {"": "use snb.load(path)"},
+    "shap_values": {
+        "contributions": "use contributions(X), which add up to the score with intercept_",
+        "explain": "use explain(row), whose contributions add up to the score",
+    },
     "predict_interval": {"predict_proba": "predict_proba tells how sure it is", "": _INTERVALS},
     "feature_importances_": {
         "terms_": "use terms_['importance']",

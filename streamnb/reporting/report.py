@@ -253,7 +253,10 @@ def write_report(
     """Write the page of a model; `file` is the file that it can be loaded from."""
     if not hasattr(type(model), "predict"):
         what = type(model).__name__
-        raise TypeError(f"model is of type {what}; it should be a fitted model, or the result of a search")
+        raise TypeError(
+            f"model is of type {what}; it should be a fitted model, or the result of a search, as of rows: "
+            "snb.search(X, y).report(path)"
+        )
     place = new_page(path, force)
     performance, differences = _judged(model, given)
     table, draw = (None, None) if choice is None else (choice.table, choice.draw)

@@ -211,6 +211,12 @@ def test_a_picture_of_the_importance_of_columns(of_flights):
     for guess in ("plot", "plot_importance"):
         with pytest.raises(AttributeError, match=r"use snb.TellingFeaturesDisplay.from_estimator\(model\)"):
             getattr(of_flights, guess)()
+    with pytest.raises(AttributeError, match="use explain"):
+        of_flights.shap_values(ROWS)
+    with pytest.raises(AttributeError, match=r"no attribute 'fit': use snb.search\(X, y\)"):
+        snb.fit(LATE, "late")
+    with pytest.raises(TypeError, match=r"of rows: snb.search\(X, y\).report\(path\)"):
+        snb.report("late.parquet", "late", None, "page.html")
     assert snb.TellingFeaturesDisplay.from_estimator(of_flights).ax_ is not None
 
 
