@@ -105,10 +105,12 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 
-    _opened = preparation.opened_as_fitted
     encoding_ = preparation.encoding
     label_ = preparation.label
     layer_ = preparation.layer
+
+    def _opened(self, X: Any, *beside: Any, labelled: bool = True) -> Source:
+        return preparation.opened_as_fitted(self, X, *beside, labelled=labelled)
 
     @property
     def _step(self) -> LearnedStep | None:

@@ -285,9 +285,9 @@ def with_step(estimator: Any, step: LearnedStep) -> Any:
     return other
 
 
-def opened_as_fitted(self: Any, X: Any, *beside: Any, labelled: bool = True) -> Source:
+def opened_as_fitted(estimator: Any, X: Any, *beside: Any, labelled: bool = True) -> Source:
     """Open rows to be scored, or to be added to the fit, with their labels and weights."""
-    return prepared(self._preparation.step, _opened_columns(self, X, *beside, labelled=labelled))
+    return prepared(estimator._preparation.step, _opened_columns(estimator, X, *beside, labelled=labelled))
 
 
 def _opened_columns(estimator: Any, X: Any, *beside: Any, labelled: Labelled = True) -> Source:
@@ -458,36 +458,38 @@ def check_step(estimator: Any) -> None:
         )
 
 
-def state_of_rows(self: Any) -> dict[str, Any]:
+def state_of_rows(estimator: Any) -> dict[str, Any]:
     """The saved state of the rows of the fit: feature names, layer and encoding."""
     kept: dict[str, Any] = {}
-    if hasattr(self, "feature_names_in_"):  # a list, as every entry of an array would be as wide as the longest name
-        kept["feature_names_in_"] = list(map(str, self.feature_names_in_))
-    beside = {name: getattr(self, name, None) for name in OF_ROWS[1:]}
+    if hasattr(
+        estimator, "feature_names_in_"
+    ):  # a list, as every entry of an array would be as wide as the longest name
+        kept["feature_names_in_"] = list(map(str, estimator.feature_names_in_))
+    beside = {name: getattr(estimator, name, None) for name in OF_ROWS[1:]}
     return kept | {name: value for name, value in beside.items() if value is not None}
 
 
-def restore_rows(self: Any, fitted: dict[str, Any], request: StepRequest, step: Any, n_columns: int) -> None:
+def restore_rows(estimator: Any, fitted: dict[str, Any], request: StepRequest, step: Any, n_columns: int) -> None:
     """Restore this state and the learned step from a file, for a model of `n_columns` columns."""
     n_features = n_columns if step is None else step.n_features
     if "feature_names_in_" in fitted:
-        self.feature_names_in_ = loaded_names(fitted["feature_names_in_"], n_features)
+        estimator.feature_names_in_ = loaded_names(fitted["feature_names_in_"], n_features)
     if "meta_" in fitted:
-        self.meta_ = dict(fitted["meta_"])
+        estimator.meta_ = dict(fitted["meta_"])
     for name in ("recalibrated_", "has_offset_"):
         if name in fitted:
-            setattr(self, name, arguments.one_of(name, fitted[name], [True]))
+            setattr(estimator, name, arguments.one_of(name, fitted[name], [True]))
     if "unknown_below_" in fitted:
-        self.unknown_below_ = arguments.share("unknown_below_", fitted["unknown_below_"])
+        estimator.unknown_below_ = arguments.share("unknown_below_", fitted["unknown_below_"])
     encoding, layer, label = (fitted.get(name) for name in ("encoding_", "layer_", "label_"))
     if encoding is not None and (not isinstance(encoding, Encoding) or encoding.n_columns != n_features):
         raise ValueError(f"encoding_={encoding!r} should make {n_features} columns")
     request.check(step)
     if step is not None and step.n_columns != n_columns:
         raise ValueError(f"the step makes {step.n_columns} columns, and the model is of {n_columns}")
-    requested = request.description_of(step, names_of(self))
+    requested = request.description_of(step, names_of(estimator))
     layer, label = (None if name is None else str(name) for name in (layer, label))
-    self._preparation = Preparation(encoding, layer, label, step, requested)
+    estimator._preparation = Preparation(encoding, layer, label, step, requested)
 
 
 def loaded_names(names: Any, n_features: int) -> np.ndarray:

@@ -156,7 +156,10 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
     encoding_ = preparation.encoding
     label_ = preparation.label
     layer_ = preparation.layer
-    _opened = preparation.opened_as_fitted
+
+    def _opened(self, X: Any, *beside: Any, labelled: bool = True) -> Source:
+        return preparation.opened_as_fitted(self, X, *beside, labelled=labelled)
+
     _keep = incremental.IncrementalClassifier._keep
     _now = incremental.IncrementalClassifier._now
 
