@@ -158,7 +158,9 @@ class _PartCompiler(_KernelCompiler):
 
 
 class Compiling(event.Listener):
-    """How many forms of kernels this process has compiled, and how long that took; says so once, on a terminal.
+    """How many forms of kernels this process has compiled, and how long that took.
+
+    It says so once, on a terminal and in a notebook.
 
     Attributes
     ----------
@@ -190,9 +192,13 @@ class Compiling(event.Listener):
                 self._say()
 
     def _say(self) -> None:
-        if not self.said and sys.stderr is not None and sys.stderr.isatty():
-            again = f"in each process again: {not_kept(self.failure)}" if self.failure else "once on this machine"
+        if self.said:
+            return
+        again = f"in each process again: {not_kept(self.failure)}" if self.failure else "once on this machine"
+        if sys.stderr is not None and sys.stderr.isatty():
             print(f"\r\x1b[Kcompiling kernels, {again}", file=sys.stderr, flush=True)  # in place of a progress bar
+        elif "ipykernel" in sys.modules:
+            print(f"compiling kernels, {again}", file=sys.stderr, flush=True)
         self.said = True
 
 

@@ -146,6 +146,15 @@ def test_a_terminal_is_told_once_that_kernels_are_compiled(compiling, monkeypatc
     assert compiling.n_forms == 2 and compiling.seconds > 0.0
 
 
+def test_a_notebook_is_told_once_that_kernels_are_compiled(compiling, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "ipykernel", sys)
+        patched.setattr(sys, "stderr", cell := io.StringIO())
+        kernel = compiler.kernel(lost)
+        kernel(1.0, 2.0), kernel(1, 2)
+    assert cell.getvalue() == "compiling kernels, once on this machine\n"
+
+
 def test_kernels_from_the_disk_are_not_counted(compiling, monkeypatch):
     compiler.kernel(lost)(1.0, 2.0)
     compiling.said = False
