@@ -209,6 +209,7 @@ def _model(settings: dict[str, Any]) -> Any:
 @click.option(
     "--scoring", type=SCORINGS, help="Scorings, split at commas; the first chooses. By default those of snb.search."
 )
+@click.option("--positive", help="The class of two that precision, recall, f1 and average_precision are of.")
 @SEED
 @KEEP_STATS
 @new_file_option("The file of the best model.")
@@ -221,7 +222,7 @@ def search(data: str, out: str, stats: bool, force: bool, client: str | None, **
     """
     path = new_place(out, force)
     named = {name: list(settings[name]) or None for name in ("families", "transforms")} | {"folds": settings["cv"]}
-    run = {name: settings[name] for name in ("budget", "task", "seed", "n_threads", "memory_limit")}
+    run = {name: settings[name] for name in ("budget", "task", "positive", "seed", "n_threads", "memory_limit")}
     with connected(client):
         X, per_row = rows_of(data, settings, NAMED)
         result = find(X, **per_row, **named, **run, scoring=settings["scoring"], show=False, progress=True)

@@ -15,50 +15,40 @@ from streamnb.passes import stopping
 DATA, USE = 1, 2
 
 
-def _that_fit() -> Any:
-    from streamnb.cli import fit_commands
-
-    return fit_commands
-
-
-def _that_predict() -> Any:
-    from streamnb.cli import predict_command
-
-    return predict_command
-
-
-def _that_read() -> Any:
-    from streamnb.cli import read_commands
-
-    return read_commands
-
-
-def _that_share() -> Any:
-    from streamnb.cli import sharing_commands
-
-    return sharing_commands
-
-
-COMMANDS = {  # the module of each, which is imported when it is called, and what the list of commands says of it
-    "describe": (_that_read, "Take a first look at rows: classes, types, missing values, ranges, and what is odd."),
-    "convert": (_that_read, "Write rows of any kind into a Zarr store, the format that is read fastest."),
-    "plan": (_that_read, "Show what a scan would read and how much memory it would take, before any row is read."),
-    "fit": (_that_fit, "Fit a model and save it."),
-    "search": (_that_fit, "Compare many models on the same folds, print the table, and save the best."),
-    "schema": (_that_share, "Make the schema by which sites scan: classes, columns, sums and folds."),
-    "scan": (_that_share, "Sum the rows of one site by a schema."),
-    "merge": (_that_share, "Add what sites left: schemas, sums of scans, or answers to a round."),
-    "read": (_that_share, "Read the rows of one site for what a round asks."),
-    "step": (_that_share, "Go on from a round with the answers of all sites."),
-    "predict": (_that_predict, "Labels of rows, and probabilities or scores."),
-    "select": (_that_read, "Write the rows of a corpus that models choose, with their score beside them."),
-    "evaluate": (_that_read, "Judge a model on rows whose labels are known."),
-    "report": (_that_read, "Write one page of HTML that shows a model, judged on rows with known labels."),
-    "drift": (_that_read, "Compare new rows with those that a model has learned from."),
-    "inspect": (_that_read, "Show a model, and the features that matter most for its classes."),
-    "export": (_that_read, "Write a model for other programs: .onnx or .json, or .snb without its statistics."),
-    "warm": (_that_read, "Compile the usual kernels once, for a container image, and say where they are kept."),
+COMMANDS = {  # the first word of the module of each, which is imported when it is called, and what the list says of it
+    "describe": ("read", "Take a first look at rows: classes, types, missing values, ranges, and what is odd."),
+    "convert": ("read", "Write rows of any kind into a Zarr store, the format that is read fastest."),
+    "plan": ("read", "Show what a scan would read and how much memory it would take, before any row is read."),
+    "fit": ("fit", "Fit a model and save it."),
+    "search": ("fit", "Compare many models on the same folds, print the table, and save the best."),
+    "schema": ("sharing", "Make the schema by which sites scan: classes, columns, sums and folds."),
+    "scan": ("sharing", "Sum the rows of one site by a schema."),
+    "merge": ("sharing", "Add what sites left: schemas, sums of scans, or answers to a round."),
+    "read": ("sharing", "Read the rows of one site for what a round asks."),
+    "step": ("sharing", "Go on from a round with the answers of all sites."),
+    "predict": ("predict", "Labels of rows, and probabilities or scores."),
+    "select": ("read", "Write the rows of a corpus that models choose, with their score beside them."),
+    "evaluate": ("read", "Judge a model on rows whose labels are known."),
+    "report": ("read", "Write one page of HTML that shows a model, judged on rows with known labels."),
+    "drift": ("read", "Compare new rows with those that a model has learned from."),
+    "inspect": ("read", "Show a model, and the features that matter most for its classes."),
+    "export": ("read", "Write a model for other programs: .onnx or .json, or .snb without its statistics."),
+    "warm": ("read", "Compile the usual kernels once, for a container image, and say where they are kept."),
 }
+
+
+def module_of(command: str) -> Any:
+    """The module of a command, which is imported now."""
+    match COMMANDS[command][0]:
+        case "fit":
+            from streamnb.cli import fit_commands as module
+        case "read":
+            from streamnb.cli import read_commands as module
+        case "sharing":
+            from streamnb.cli import sharing_commands as module
+        case _:
+            from streamnb.cli import predict_command as module
+    return module
 
 
 class _Commands(click.Group):
@@ -67,7 +57,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context | None, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
-        return getattr(COMMANDS[cmd_name][0](), cmd_name)
+        return getattr(module_of(cmd_name), cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -125,6 +115,5 @@ def status(arguments: Sequence[str]) -> int:
 
         message, of_use = in_options(str(error), commands.get_command(None, arguments[0]))
         say(f"Error: {message}")
-        return (
-            USE if of_use and isinstance(error, ValueError | TypeError) and not isinstance(error, DataError) else DATA
-        )
+        of_use = of_use and isinstance(error, ValueError | TypeError) and not isinstance(error, DataError)
+        return USE if of_use else DATA

@@ -103,3 +103,15 @@ def test_a_search_prints_its_table_and_saves_the_best(tmp_path, capsys):
     options = {"families": ["poisson"], "transforms": [None, "sqrt"], "folds": 3, "scoring": ["accuracy"]}
     same = snb.search(str(path), "y", **options, show=False)
     assert np.array_equal(snb.load(out).coef_, same.best_.coef_) and "sqrt" in said
+
+
+def test_a_search_takes_the_class_that_metrics_are_of(tmp_path, capsys):
+    path, rng = tmp_path / "rows.csv", np.random.default_rng(0)
+    frame = pd.DataFrame(rng.poisson(1.0, (90, 4)), columns=[*"abcd"])
+    late = np.where(frame["a"] + rng.poisson(1.0, 90) > 2, "no", "yes")
+    frame.assign(town=rng.choice(["Ulm", "Jena"], 90), y=late).to_csv(path, index=False)
+    asked = "search", path, "--y", "y", "--family", "poisson", "--folds", 3, "--scoring", "recall", "-o"
+    ended, said, words = ran(capsys, *asked, tmp_path / "m.snb", "--positive", "no")
+    assert ended == 0 and "recall of no" in said, words
+    ended, _, words = ran(capsys, *asked, tmp_path / "n.snb", "--positive", "perhaps")
+    assert ended and "'recall of perhaps' names no class; these are" in words
