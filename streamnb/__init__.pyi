@@ -1,5 +1,7 @@
 """The public names as type checkers know them; at run time each is imported on first use."""
 
+from streamnb.additive.classifier import AdditiveClassifier as AdditiveClassifier
+from streamnb.additive.regressor import AdditiveRegressor as AdditiveRegressor
 from streamnb.core.messages import DataError as DataError
 from streamnb.core.messages import StreamnbWarning as StreamnbWarning
 from streamnb.core.persistence import load as load
@@ -12,7 +14,6 @@ from streamnb.encoding.converting import convert as convert
 from streamnb.encoding.sequences import sequences as sequences
 from streamnb.encoding.table import table as table
 from streamnb.encoding.text import text as text
-from streamnb.estimators.additive import AdditiveClassifier as AdditiveClassifier
 from streamnb.estimators.bins import Bins as Bins
 from streamnb.estimators.categorical_nb import CategoricalNB as CategoricalNB
 from streamnb.estimators.category_counters import CategoryCounters as CategoryCounters
@@ -99,7 +100,6 @@ from streamnb.problem.priors import NormalInverseGamma as NormalInverseGamma
 from streamnb.problem.sides import UNLABELLED as UNLABELLED
 from streamnb.problem.together import Beta as Beta
 from streamnb.problem.together import Dirichlet as Dirichlet
-from streamnb.regression.additive import AdditiveRegressor as AdditiveRegressor
 from streamnb.regression.chosen import ElasticNetCV as ElasticNetCV
 from streamnb.regression.chosen import ForwardRegression as ForwardRegression
 from streamnb.regression.errors import RegressionEvaluation as RegressionEvaluation

@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from streamnb.additive.classifier import AdditiveClassifier
+from streamnb.additive.regressor import AdditiveRegressor
 from streamnb.cli.given import (
     DATA,
     KEEP_STATS,
@@ -25,7 +27,6 @@ from streamnb.cli.given import (
 )
 from streamnb.cli.saying import say
 from streamnb.cli.sharing_commands import folds_of, leave, of_sites, write_model
-from streamnb.estimators.additive import AdditiveClassifier
 from streamnb.estimators.crammer_singer import CrammerSingerSVMCV
 from streamnb.estimators.least_squares import LeastSquaresClassifier, LeastSquaresClassifierCV
 from streamnb.estimators.linear_nb import LinearNB
@@ -38,7 +39,6 @@ from streamnb.estimators.trained_models import (
 )
 from streamnb.passes.dask_workers import connected
 from streamnb.problem.penalties import L1, L2, Penalty, TopK
-from streamnb.regression.additive import AdditiveRegressor
 from streamnb.regression.chosen import ElasticNetCV
 from streamnb.regression.generalized import GammaRegressorCV, PoissonRegressorCV
 from streamnb.searching.searching import search as find

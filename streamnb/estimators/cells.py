@@ -8,9 +8,9 @@ import numpy as np
 
 from streamnb.core import arguments
 from streamnb.core.frames import pandas_for
+from streamnb.estimators.feature_tables import strongest_features
 from streamnb.estimators.preparation import names_of_columns
 from streamnb.estimators.unknown import check_unknown
-from streamnb.explaining.feature_tables import strongest_features
 from streamnb.rows.boundary import made_by
 from streamnb.rows.in_anndata import RAW, ObsColumns, write_uns
 

@@ -17,13 +17,13 @@ from sklearn.utils.validation import check_is_fitted
 from streamnb.core import arguments, guesses, persistence
 from streamnb.core.arguments import PerRow, Rows
 from streamnb.estimators import cells, one_record, preparation, taxonomy, unknown
+from streamnb.estimators.drifting import Drift, drift
+from streamnb.estimators.feature_tables import contrasting_features, contributions, strongest_features
 from streamnb.estimators.parameters import Check, check_each
 from streamnb.estimators.preparation import Preparation, StepRequest
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.judging import EvaluationOptions, judged, needs_in_full
 from streamnb.evaluation.slices import MIN_ROWS
-from streamnb.explaining.drifting import Drift, drift
-from streamnb.explaining.feature_tables import contrasting_features, contributions, strongest_features
 from streamnb.export.as_portable import portable
 from streamnb.export.as_sklearn import as_sklearn
 from streamnb.export.writing import scoring_of, write

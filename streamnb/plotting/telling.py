@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.core import arguments
-from streamnb.explaining.feature_tables import comparable, of_row, unit_of
+from streamnb.estimators.feature_tables import comparable, of_row, unit_of
 from streamnb.plotting.drawing import (
     COLOURS,
     axes,

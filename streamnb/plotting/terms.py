@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import expit
 
-from streamnb.estimators.additive import AdditiveClassifier
-from streamnb.estimators.additive_model import AdditiveModel
+from streamnb.additive.classifier import AdditiveClassifier
+from streamnb.additive.model import AdditiveModel
 from streamnb.plotting.drawing import COLOURS, QUIET, figure_of_panels, plain_numbers, shortened
 
 N_TERMS = 6

@@ -11,8 +11,8 @@ import numpy as np
 
 from streamnb.core import arguments
 from streamnb.estimators.classifier import family_of_columns
+from streamnb.estimators.feature_tables import PER_DEVIATION
 from streamnb.estimators.linear_nb import LinearNB, solved_from
-from streamnb.explaining.feature_tables import PER_DEVIATION
 from streamnb.plotting.drawing import (
     axes,
     check_fitted,

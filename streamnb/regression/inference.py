@@ -12,7 +12,7 @@ from streamnb.core import messages
 from streamnb.core.arguments import Rows
 from streamnb.core.frames import pandas_for
 from streamnb.core.threads import one_thread
-from streamnb.explaining.feature_tables import row_of
+from streamnb.estimators.feature_tables import row_of
 from streamnb.regression.systems import System
 
 MOST_ROUNDING = 1e-6  # of degrees of freedom

@@ -17,13 +17,13 @@ from streamnb.core.row_checks import hint_at_classes
 from streamnb.encoding.opening import opened
 from streamnb.estimators import one_record, preparation
 from streamnb.estimators.classifier import checked_meta
+from streamnb.estimators.drifting import Drift, drift
 from streamnb.estimators.incremental import check_forgotten_weight, checked_decay
 from streamnb.estimators.preparation import Preparation, StepRequest
 from streamnb.evaluation.intervals import ONE_GROUP
 from streamnb.evaluation.judging import EvaluationOptions
 from streamnb.evaluation.slices import MIN_ROWS
 from streamnb.evaluation.tallied import check_level
-from streamnb.explaining.drifting import Drift, drift
 from streamnb.export.writing import RegressionWeights, scoring_of, sklearn_regression_of, write
 from streamnb.fits.fit import answered
 from streamnb.fits.passes import Pass, StatisticTask

@@ -14,7 +14,7 @@ import numpy as np
 
 from streamnb.core import persistence
 from streamnb.estimators.classifier import Classifier, explained_model, fitted_model
-from streamnb.explaining.feature_tables import PER_DEVIATION, class_weights, comparable, unit_of
+from streamnb.estimators.feature_tables import PER_DEVIATION, class_weights, comparable, unit_of
 from streamnb.models.linear import LinearModel
 from streamnb.passes.contract import Report
 from streamnb.plotting.drawing import scoring_name, strongest

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from streamnb.estimators.drifting import Drift
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.explaining.drifting import Drift
 from streamnb.reporting.facts import FactTable, Share, shown
 
 MOST_COLUMNS = 1000

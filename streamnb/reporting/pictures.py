@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.estimators.additive_model import AdditiveModel
+from streamnb.additive.model import AdditiveModel
 from streamnb.estimators.linear_nb_cv import LinearNBCV
 from streamnb.estimators.trained_cv import TrainedClassifierCV
 from streamnb.estimators.tree_nb import TreeNB

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from streamnb.additive.classifier import AdditiveClassifier
 from streamnb.core import arguments
 from streamnb.encoding.learning import to_learn
-from streamnb.estimators.additive import AdditiveClassifier
 from streamnb.estimators.least_squares import LabelSpaceCV
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.preparation import check_coded

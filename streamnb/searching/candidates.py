@@ -9,10 +9,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
+from streamnb.additive.classifier import AdditiveClassifier
+from streamnb.additive.model import fit_in_race, judged_scores, warn_of_ends_chosen
+from streamnb.additive.regressor import AdditiveRegressor
 from streamnb.core import messages, row_checks
 from streamnb.estimators import linear_nb_cv
-from streamnb.estimators.additive import AdditiveClassifier
-from streamnb.estimators.additive_model import fit_in_race, judged_scores, warn_of_ends_chosen
 from streamnb.estimators.classifier import check_parameters, model_and_rows
 from streamnb.estimators.linear_nb_cv import LinearNBCV, judged_grid
 from streamnb.estimators.stacked_nb import StackedNB, reads_of_fit
@@ -28,7 +29,6 @@ from streamnb.evaluation.judging import JudgingTask
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run, run_reads
-from streamnb.regression.additive import AdditiveRegressor
 from streamnb.regression.chosen import ElasticNetCV
 from streamnb.regression.generalized import GeneralizedRegressorCV
 from streamnb.regression.regressor import LinearRegressor

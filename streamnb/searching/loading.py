@@ -1,5 +1,6 @@
 """Loads what was saved; imports the modules whose classes may be in a file."""
 
+from streamnb.additive import classifier, regressor
 from streamnb.core.persistence import load
 from streamnb.encoding import opening, sequences, table_encoding, text
 from streamnb.estimators import (
@@ -19,7 +20,7 @@ from streamnb.estimators import (
     tree_nb,
 )
 from streamnb.problem import mixed, together
-from streamnb.regression import additive, chosen, generalized, penalised
+from streamnb.regression import chosen, generalized, penalised
 from streamnb.searching import comparing, search_result
 from streamnb.sharing import rounds, schema
 
@@ -32,7 +33,8 @@ REGISTERED = (
     comparing,
     together,
     mixed,
-    additive,
+    classifier,
+    regressor,
     chosen,
     penalised,
     generalized,

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_regressor
 
+from streamnb.additive.regressor import AdditiveRegressor
 from streamnb.core import arguments, row_checks
 from streamnb.encoding.opening import opened
 from streamnb.evaluation.scorers import Scorer
@@ -18,7 +19,6 @@ from streamnb.fits.statistic import Statistic
 from streamnb.passes.contract import Report, RunOptions
 from streamnb.passes.run import run, run_reads
 from streamnb.problem.losses import SQUARES, TweedieLoss
-from streamnb.regression.additive import AdditiveRegressor
 from streamnb.regression.chosen import ElasticNetCV
 from streamnb.regression.conformal import HeldOutResiduals
 from streamnb.regression.errors import RegressionEvaluation, ResidualScan

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from streamnb.additive.classifier import AdditiveClassifier
 from streamnb.core import frames, messages
 from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.core.guesses import with_hints
 from streamnb.encoding.opening import opened
-from streamnb.estimators.additive import AdditiveClassifier
 from streamnb.evaluation.evaluation import guesses_of
 from streamnb.evaluation.scorers import Scorer, of_positive
 from streamnb.passes.contract import RunOptions

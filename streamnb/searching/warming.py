@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_digits
 
+from streamnb.additive.classifier import AdditiveClassifier
 from streamnb.encoding.text import text
-from streamnb.estimators.additive import AdditiveClassifier
 from streamnb.estimators.crammer_singer import CrammerSingerSVM
 from streamnb.estimators.discrete_nb import BernoulliNB, ComplementNB, MultinomialNB, PoissonNB
 from streamnb.estimators.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis

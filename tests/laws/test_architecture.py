@@ -31,10 +31,10 @@ ROOMS = [  # in the order of the flow: a room uses those above it
     "training",
     "evaluation",
     "selection",
-    "explaining",
     "export",
     "estimators",
     "regression",
+    "additive",
     "sharing",
     "plotting",
     "reporting",
@@ -50,8 +50,8 @@ DOORS = {  # who may import a library: rooms and modules, function bodies includ
     "dask": {"passes", "core.memory"},  # core.memory reads sizes such as "4GB" with Dask's parser
     "distributed": {"passes"},
     # core.row_checks gives a column of labels the warning that scikit-learn's users know
-    "sklearn": {"core.row_checks", "evaluation", "selection", "export", "estimators", "regression", "plotting"}
-    | {"searching"},
+    "sklearn": {"core.row_checks", "evaluation", "selection", "export", "estimators", "regression", "additive"}
+    | {"plotting", "searching"},
     "onnx": {"export"},
     "sqlglot": {"export"},
     "click": {"cli"},

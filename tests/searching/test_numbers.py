@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import d2_tweedie_score, mean_absolute_error, r2_score, root_mean_squared_error
 
 import streamnb as snb
-from streamnb.estimators.additive_model import judged_scores
+from streamnb.additive.model import judged_scores
 from tests.support.clusters import cluster_of
 
 RNG = np.random.default_rng(0)

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from streamnb.additive.fit_numbers import NumberObjective, Targets, TermSums
 from streamnb.fits.passes import StatisticTask
 from streamnb.passes.contract import PassTask
 from streamnb.problem.losses import TweedieLoss
-from streamnb.regression.additive_fit import NumberObjective, Targets, TermSums
 from streamnb.regression.conformal import HeldOutResiduals
 from streamnb.regression.errors import ResidualScan
 from streamnb.regression.exposed import CurvedSums, ExposedSums, LossTotals

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from streamnb.additive.tables import names_of_terms, term_of
+from streamnb.additive.terms import cells_of
 from streamnb.core import arguments
-from streamnb.explaining.terms import names_of_terms, term_of
-from streamnb.models.additive import cells_of
 
 
 class TermScores(MutableMapping[Any, np.ndarray]):

@@ -7,18 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from streamnb.additive.descent import LaneModel, TermDescent, TermRows, TermWeights, bytes_of_models
+from streamnb.additive.layers import AdditiveTerms, FeaturePair
+from streamnb.additive.losses import ClassLosses, NumberLosses, TermLosses
+from streamnb.additive.pair_ranking import CELLS, best_pairs, pair_gains
+from streamnb.additive.terms import of_terms
 from streamnb.core import memory
 from streamnb.encoding.terms import TermColumns
 from streamnb.evaluation.scorers import Scorer, check_scorer
 from streamnb.kernels.lanes import LANES
-from streamnb.models.additive import of_terms
 from streamnb.problem.schemes import Scheme, as_scheme
 from streamnb.selection.fold_judge import FoldJudge
 from streamnb.selection.fold_models import results_of
-from streamnb.selection.pair_ranking import CELLS, best_pairs, pair_gains
-from streamnb.selection.term_descent import LaneModel, TermDescent, TermRows, TermWeights, bytes_of_models
-from streamnb.selection.term_layers import AdditiveTerms, FeaturePair
-from streamnb.selection.term_losses import ClassLosses, NumberLosses, TermLosses
 from streamnb.stats.row_sample import SampledRows
 from streamnb.training.learner import check_seen
 

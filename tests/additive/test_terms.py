@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from streamnb.additive.terms import TermTables
 from streamnb.encoding.terms import FINEST, CodedFeatures, TermColumns
-from streamnb.models.additive import TermTables
 
 RNG = np.random.default_rng(0)
 CODED = CodedFeatures(np.array([0, 8, 14]), RNG.integers(1, 50, 14).astype(float), np.ones(2, bool), np.zeros(2, bool))

@@ -9,6 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from streamnb.additive.choice import JudgedPoint
+from streamnb.additive.fit import LEAST_FACTOR, AdditiveRequest, CodedRows
+from streamnb.additive.tables import contributions_of_terms, term_of, term_table, terms_table
+from streamnb.additive.term_scores import TermScores
+from streamnb.additive.terms import TermTables
 from streamnb.core import arguments, messages, persistence
 from streamnb.core.arguments import Rows
 from streamnb.encoding.bins import BinEdges
@@ -19,16 +24,11 @@ from streamnb.encoding.text import TextEncoding
 from streamnb.estimators.bins import Bins
 from streamnb.estimators.parameters import Check, integer_from
 from streamnb.estimators.preparation import Preparation, StepRequest, fitting, names_of
-from streamnb.estimators.term_scores import TermScores
 from streamnb.evaluation.scorers import Scorer
-from streamnb.explaining.terms import contributions_of_terms, term_of, term_table, terms_table
-from streamnb.models.additive import TermTables
 from streamnb.passes.contract import Reading, RunOptions
 from streamnb.passes.run import run_reads
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
-from streamnb.selection.additive_choice import JudgedPoint
-from streamnb.selection.additive_fit import LEAST_FACTOR, AdditiveRequest, CodedRows
 from streamnb.selection.score_table import warn_of_ends
 from streamnb.selection.split_intervals import split_interval
 from streamnb.stats.stability import ColumnProfile

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 
 import streamnb as snb
+from streamnb.additive.tables import steps_of
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.terms import CodedFeatures, TermColumns
-from streamnb.explaining.terms import steps_of
 
 
 def columns(n_codes=5, ordered=True, missing=True):

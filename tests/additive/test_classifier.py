@@ -213,7 +213,7 @@ def test_a_constant_column_and_one_without_values():
 @pytest.mark.parametrize("sampled", [False, True])
 def test_an_interrupted_fit_goes_on_from_its_checkpoint(sampled, tmp_path, monkeypatch):
     if sampled:
-        monkeypatch.setattr("streamnb.selection.additive_fit.SAMPLE", 300)
+        monkeypatch.setattr("streamnb.additive.fit.SAMPLE", 300)
     folder = tmp_path / "c"
     expected = snb.AdditiveClassifier(1, **FAST).fit(X, Y, checkpoint=folder)
     assert {"codes.snb", "choice.snb", "scan.snb"} <= {path.name for path in folder.iterdir()}
@@ -223,7 +223,7 @@ def test_an_interrupted_fit_goes_on_from_its_checkpoint(sampled, tmp_path, monke
 
 
 def test_a_choice_on_a_part_of_the_rows(monkeypatch):
-    monkeypatch.setattr("streamnb.selection.additive_fit.SAMPLE", 300)
+    monkeypatch.setattr("streamnb.additive.fit.SAMPLE", 300)
     found = snb.AdditiveClassifier(1, **FAST).fit(FRAME, Y)
     assert found.term("city")["count"].sum() == N  # the terms are of all rows
     assert found.score(FRAME, Y) > 0.75

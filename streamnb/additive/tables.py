@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from streamnb.additive.terms import TermTables, importances
 from streamnb.core.frames import pandas_for
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.table_codes import BinCodes, LevelCodes
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.terms import TermColumns
-from streamnb.models.additive import TermTables, importances
 from streamnb.passes.answering import answer
 from streamnb.rows.row_blocks import Chunk
 from streamnb.rows.source import Source

@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
+from streamnb.additive.choice import ALL, AdditiveChooser, ClassJudge, FoldStage, JudgedPoint, TermJudge
+from streamnb.additive.layers import AdditiveTerms
+from streamnb.additive.terms import TermTables, of_terms, purified
 from streamnb.core import memory
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.learning import StepsOfFolds, prepared
@@ -14,17 +17,14 @@ from streamnb.encoding.table_codes import BinCodes, LevelCodes
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.terms import CodedFeatures, TermColumns, codes_of
 from streamnb.evaluation.scorers import Scorer
-from streamnb.models.additive import TermTables, of_terms, purified
 from streamnb.models.linear import LinearModel
 from streamnb.passes.contract import Reading, ReadRequest, RunOptions
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan, with_folds
-from streamnb.selection.additive_choice import ALL, AdditiveChooser, ClassJudge, FoldStage, JudgedPoint, TermJudge
 from streamnb.selection.folded_scan import scan_to_train
 from streamnb.selection.score_table import EndOfGrid
 from streamnb.selection.split_intervals import standard_error
-from streamnb.selection.term_layers import AdditiveTerms
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.row_sample import SampledRows, SampleTask
 from streamnb.stats.totals import whole

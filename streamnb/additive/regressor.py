@@ -10,22 +10,22 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from streamnb.additive.fit_numbers import NumberScoring, fit_numbers
+from streamnb.additive.model import CHECKS, AdditiveModel, TermsRequest, choices
+from streamnb.additive.model import L2 as DEFAULT_L2
+from streamnb.additive.terms import TermTables
 from streamnb.core import arguments, messages, persistence
 from streamnb.core.arguments import Rows
 from streamnb.core.row_checks import hint_at_classes
 from streamnb.encoding.opening import opened, with_table
 from streamnb.encoding.terms import TermColumns
 from streamnb.estimators import preparation
-from streamnb.estimators.additive_model import CHECKS, AdditiveModel, TermsRequest, choices
-from streamnb.estimators.additive_model import L2 as DEFAULT_L2
 from streamnb.estimators.parameters import check_each
 from streamnb.export.as_portable import portable_terms
 from streamnb.export.writing import RegressionWeights
-from streamnb.models.additive import TermTables
 from streamnb.passes.checkpoint import checkpoint_folder
 from streamnb.passes.contract import Reading, Report, RunOptions
 from streamnb.problem.losses import TweedieLoss
-from streamnb.regression.additive_fit import NumberScoring, fit_numbers
 from streamnb.regression.chosen import check_choice
 from streamnb.regression.generalized import GeneralizedRegressor
 from streamnb.regression.inference import explain

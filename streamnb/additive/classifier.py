@@ -9,22 +9,22 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from streamnb.additive.fit import NUMBERS, fit_terms
+from streamnb.additive.model import CHECKS, L2, AdditiveModel, TermsRequest, choices
+from streamnb.additive.terms import TermTables
 from streamnb.core import guesses, messages, persistence
 from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.encoding.opening import with_table
 from streamnb.encoding.terms import TermColumns
-from streamnb.estimators.additive_model import CHECKS, L2, AdditiveModel, TermsRequest, choices
+from streamnb.estimators.feature_tables import number_of
 from streamnb.estimators.preparation import StepRequest, fitting, opened_to_read_again
 from streamnb.estimators.trained import TrainedClassifier, learner_of
 from streamnb.evaluation.scorers import as_scorer
-from streamnb.explaining.feature_tables import number_of
-from streamnb.models.additive import TermTables
 from streamnb.passes.checkpoint import checkpoint_folder
 from streamnb.passes.contract import Reading, RunOptions
 from streamnb.passes.run import run_reads
 from streamnb.rows.source import Source
 from streamnb.rows.table_opening import ANY
-from streamnb.selection.additive_fit import NUMBERS, fit_terms
 from streamnb.selection.fold_models import ModelGroups
 from streamnb.selection.score_table import check_choice
 from streamnb.training.fitting import DescentMethod

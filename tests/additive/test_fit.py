@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import streamnb as snb
-from streamnb.selection.additive_fit import CodedRows
+from streamnb.additive.fit import CodedRows
 
 FRAME = pd.DataFrame({"n": [1.0, 2.0, np.nan, 4.0] * 10, "c": ["a", "b", "b", "a"] * 10})
 
@@ -29,7 +29,7 @@ def test_equal_points_of_two_stages_are_told_apart():
 
 
 def test_a_rare_class_is_in_the_sample(monkeypatch):
-    monkeypatch.setattr("streamnb.selection.additive_fit.SAMPLE", 300)
+    monkeypatch.setattr("streamnb.additive.fit.SAMPLE", 300)
     rows = np.random.default_rng(0).normal(size=(20_000, 1))
     y = np.zeros(len(rows), int)
     y[::2000] = 1
@@ -57,7 +57,7 @@ def test_the_number_of_pairs_follows_from_their_weights_and_never_from_memory(mo
         model.fit(x, y, memory_limit="2MB")
     with pytest.raises(MemoryError, match=r"a sample of 600 rows of 4 features would take 153.6 kB"):
         model.fit(x, y, memory_limit="100kB")
-    monkeypatch.setattr("streamnb.selection.additive_fit.MOST_WEIGHTS", 1)
+    monkeypatch.setattr("streamnb.additive.fit.MOST_WEIGHTS", 1)
     assert model.fit(x, y).best_params_["interactions"] == 0
 
 

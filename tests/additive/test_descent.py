@@ -5,12 +5,12 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
+from streamnb.additive import descent as term_descent
+from streamnb.additive.descent import LaneModel, TermDescent, TermRows
+from streamnb.additive.layers import AdditiveTerms
+from streamnb.additive.losses import ClassLosses, NumberLosses
 from streamnb.encoding.terms import CodedFeatures
 from streamnb.problem.losses import TweedieLoss
-from streamnb.selection import term_descent
-from streamnb.selection.term_descent import LaneModel, TermDescent, TermRows
-from streamnb.selection.term_layers import AdditiveTerms
-from streamnb.selection.term_losses import ClassLosses, NumberLosses
 
 RNG = np.random.default_rng(0)
 CODES = np.stack([RNG.integers(0, 12, 400), RNG.integers(0, 5, 400)], axis=1).astype(np.int32)

@@ -9,11 +9,22 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
+from streamnb.additive.choice import JudgedPoint, NumberJudge, TermJudge
+from streamnb.additive.fit import (
+    AdditiveChoice,
+    AdditiveRequest,
+    CodedRows,
+    check_sample,
+    chosen_terms,
+    pure_terms,
+    sample_size,
+)
+from streamnb.additive.losses import NumberLosses
+from streamnb.additive.terms import TermTables
 from streamnb.encoding.learning import prepared
 from streamnb.encoding.terms import TermColumns, codes_of
 from streamnb.fits.passes import StatisticTask
 from streamnb.fits.statistic import Statistic
-from streamnb.models.additive import TermTables
 from streamnb.passes.contract import Reading, ReadRequest, Report, RunOptions
 from streamnb.problem.losses import TweedieLoss, slopes_bound
 from streamnb.regression.conformal import HeldOutResiduals, Residuals
@@ -24,17 +35,6 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import with_folds
-from streamnb.selection.additive_choice import JudgedPoint, NumberJudge, TermJudge
-from streamnb.selection.additive_fit import (
-    AdditiveChoice,
-    AdditiveRequest,
-    CodedRows,
-    check_sample,
-    chosen_terms,
-    pure_terms,
-    sample_size,
-)
-from streamnb.selection.term_losses import NumberLosses
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.row_sample import SampledRows, SampleTask

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from streamnb.additive.losses import LaneRows, TermLosses
 from streamnb.encoding.terms import TermColumns
 from streamnb.kernels import terms as kernels
 from streamnb.kernels.descent import add_intercepts
 from streamnb.kernels.lanes import LANES
-from streamnb.selection.term_losses import LaneRows, TermLosses
 
 MOST_READS = 30
 LEAST_GAIN = 3e-5  # what a step should gain for each row

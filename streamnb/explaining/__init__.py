@@ -1,1 +1,0 @@
-"""Explains models in words and numbers."""
