@@ -18,7 +18,6 @@ from streamnb.rows.splits import Folding, check_n_folds
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.category_counts import CategoryCounts, CountingCategories
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.dense_tables import Table
 
 BLOCK_BYTES = 1 << 23  # of a block of rows, which is sorted and merged with those before
 
@@ -223,7 +222,10 @@ class Counters:
                     rows = as_chunk(table[first + slot])
                     sums.add(*rows, training.classes[k], weight[k, first + slot])
             parts.append(sums.finish())
-        joined = {name: _joined_tables([part.table(name) for part in parts]) for name in moments}
+        joined = {}
+        for name in moments:
+            first_table, *others = (part.table(name).dense() for part in parts)
+            joined[name] = first_table.beside(*others)
         return replace(
             parts[0],
             rows=training.rows,
@@ -232,21 +234,6 @@ class Counters:
             negatives=sum(part.negatives for part in parts),
             closed=training.closed,
         )
-
-
-def _joined_tables(tables: Sequence[Any]) -> Table:
-    """Concatenate the columns of tables with the same classes."""
-    dense: list[Table] = [table.dense() for table in tables]
-    n_parts = max(0 if table.lo is None else len(table.lo) for table in dense)
-
-    def low(table: Table) -> np.ndarray:
-        out = np.zeros((n_parts, *table.shape))
-        if table.lo is not None:
-            out[: len(table.lo)] = table.lo
-        return out
-
-    lo = np.concatenate([low(table) for table in dense], axis=2) if n_parts else None
-    return Table(np.concatenate([table.hi for table in dense], axis=1), lo)
 
 
 def several(c: Any) -> list[Any]:

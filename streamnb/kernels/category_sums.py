@@ -3,7 +3,6 @@
 import numpy as np
 
 from streamnb.kernels.compiler import brick, kernel
-from streamnb.kernels.exact import two_sum
 from streamnb.kernels.lanes import prefetch
 
 BATCH = 128  # values looked up together: all are prefetched before the first lookup
@@ -106,32 +105,3 @@ def lay_out(sums, order, groups, out, start):
             prefetch(sums, order[j + AHEAD], len(groups) - 1)
         for g in range(len(groups)):
             out[g, start + j] = sums[order[j], groups[g]]
-
-
-@kernel
-def merge_values(a, b, at_a, at_b, out):
-    """Merge two sorted lists, NaN last, and fill in the positions of each; return the number of distinct values."""
-    i, j, n = 0, 0, 0
-    while i < len(a) or j < len(b):
-        from_a = j == len(b) or (i < len(a) and (a[i] <= b[j] or b[j] != b[j]))
-        from_b = i == len(a) or (j < len(b) and (b[j] <= a[i] or a[i] != a[i]))
-        out[n] = a[i] if from_a else b[j]
-        if from_a:
-            at_a[i] = n
-            i += 1
-        if from_b:
-            at_b[j] = n
-            j += 1
-        n += 1
-    return n
-
-
-@kernel
-def add_columns(part, columns, out):
-    """Add part[k, j] to out[k, columns[j]]; return whether the sums are exact."""
-    lost = 0.0
-    for k in range(part.shape[0]):
-        for j in range(len(columns)):
-            out[k, columns[j]], rest = two_sum(out[k, columns[j]], part[k, j])
-            lost += abs(rest)
-    return lost == 0.0

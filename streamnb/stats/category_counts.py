@@ -1,6 +1,6 @@
 """Counts of each value of each column by class and fold: sorted lists that merge."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -25,7 +25,6 @@ NUMBERS = 1 << 27  # most bytes of a table indexed by whole numbers directly
 EXACT = 2.0**53  # whole numbers below it add up exactly
 FILLED = 8  # a table with fewer than one nonzero cell in so many becomes sparse
 FULL = 1 << 28  # bytes of the growing tables at which they become a run
-WIDER = 2  # most times the columns that a dense sum may have, so that few of its cells are 0
 
 
 class GroupTables:
@@ -199,30 +198,29 @@ class CategoryCounts:
     def __add__(self, other: "CategoryCounts") -> "CategoryCounts":
         if not self.values or not other.values:  # of no rows
             return self if self.values else other
-        values, mine, theirs = self._joined(other)
-        width = sum(map(len, values))
-        sides = (self.sums, _columns(values, mine)), (other.sums, _columns(values, theirs))
-        joint = _joint(_bare(self.sums) + _bare(other.sums), sides, width)
-        if joint is None:
-            a, b = (_moved(*side, width) for side in sides)
-            joint = a + b
-        return CategoryCounts(values, joint)
+        values = self._with_those_of(other)
+        return CategoryCounts(values, self._sums_of(values) + other._sums_of(values))
 
     def __sub__(self, other: "CategoryCounts") -> "CategoryCounts":
         if not other.values:
             return self
-        values, mine, theirs = self._joined(other)
-        width = sum(map(len, values))
-        left = _moved(self.sums, _columns(values, mine), width) - _moved(other.sums, _columns(values, theirs), width)
-        return CategoryCounts(values, left)
+        values = self._with_those_of(other)
+        return CategoryCounts(values, self._sums_of(values) - other._sums_of(values))
 
     def __mul__(self, gamma: float) -> "CategoryCounts":
         return replace(self, sums=self.sums * gamma)
 
-    def _joined(self, other: "CategoryCounts") -> Iterator[tuple[np.ndarray, ...]]:
-        """Return the union of the values of each column, and where the values of each operand are in it."""
+    def _with_those_of(self, other: "CategoryCounts") -> tuple[np.ndarray, ...]:
+        """The values of each column in either."""
         row_checks.check_n_features(len(other.values), len(self.values), "the counts")
-        return zip(*map(_merged, self.values, other.values), strict=True)
+        return tuple(map(np.union1d, self.values, other.values))
+
+    def _sums_of(self, values: Sequence[np.ndarray]) -> ClassStats:
+        """The sums of these values, which include all that were counted."""
+        sources = [np.full(len(each), -1) for each in values]
+        for source, each, own, start in zip(sources, values, self.values, self.starts, strict=False):
+            source[np.searchsorted(each, own)] = start + np.arange(len(own))
+        return self.sums.with_columns(np.concatenate(sources))
 
     def arrays(self) -> dict[str, Any]:
         """Return all content as named arrays."""
@@ -241,55 +239,6 @@ class CategoryCounts:
         if not all(np.array_equal(fold.classes, sums.classes) for fold in sums.folds):
             raise ValueError("the counts of folds should be of the same classes")
         return cls(values, sums)
-
-
-def _merged(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Merge two sorted lists; also return where the values of each are."""
-    values, at_a, at_b = np.empty(len(a) + len(b)), np.empty(len(a), np.int64), np.empty(len(b), np.int64)
-    return values[: category_sums.merge_values(a, b, at_a, at_b, values)], at_a, at_b
-
-
-def _columns(values: Sequence[np.ndarray], places: Sequence[np.ndarray]) -> np.ndarray:
-    """Turn places among the values of each column into columns of all values."""
-    starts = np.cumsum([0, *map(len, values)])
-    return np.concatenate([start + at for start, at in zip(starts, places, strict=False)])
-
-
-def _moved(sums: ClassStats, columns: np.ndarray, width: int) -> ClassStats:
-    """Move the features of the sums to other, ascending columns of a table `width` columns wide."""
-    table = sums.table("sum")
-    cells = SparseTable.of(table) if isinstance(table, Table) else table
-    tables = {**sums.tables, "sum": cells.moved(columns[cells.columns_of()], width)}
-    folds = tuple(_moved(fold, columns, width) for fold in sums.folds)
-    return replace(sums, tables=tables, n_features=width, folds=folds)
-
-
-def _bare(stats: ClassStats) -> ClassStats:
-    """Return the statistics without features."""
-    tables = {"weight": stats.tables["weight"]}
-    return replace(stats, tables=tables, n_features=0, folds=tuple(map(_bare, stats.folds)))
-
-
-def _joint(bare: ClassStats, sides: Sequence[tuple[ClassStats, np.ndarray]], width: int) -> ClassStats | None:
-    """Put the tables of both operands into `bare`, their sum without features; None where they are not plain float64.
-
-    Each table is added in one pass, without sorting.
-    """
-    hi = np.zeros((len(bare.classes), width))
-    for stats, columns in sides:
-        table = stats.table("sum")
-        plain = isinstance(table, Table) and table.lo is None and width <= WIDER * table.shape[1]
-        if not (plain and np.array_equal(stats.classes, bare.classes)):
-            return None
-        if not category_sums.add_columns(np.ascontiguousarray(table.hi), columns, hi):  # which rounds
-            return None
-    folds = []
-    for k, fold in enumerate(bare.folds):
-        joint = _joint(fold, [(stats.folds[k], columns) for stats, columns in sides], width)
-        if joint is None:
-            return None
-        folds.append(joint)
-    return replace(bare, tables={**bare.tables, "sum": Table(hi)}, n_features=width, folds=tuple(folds))
 
 
 class CountingCategories:

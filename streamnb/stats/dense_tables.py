@@ -1,5 +1,6 @@
 """Class x feature sums as immutable (hi, lo) parts, which add and subtract exactly."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import reduce
 from itertools import pairwise
@@ -34,6 +35,11 @@ class ExactSums(persistence.Parameters):
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes
+
+    def _with(self, change: Callable[[np.ndarray], np.ndarray], **more: Any) -> Self:
+        """Return the sums with hi and each part of lo changed alike; lo has its parts along another, first axis."""
+        low = None if self.lo is None else change(self.lo)
+        return replace(self, hi=change(self.hi), lo=low, **more)  # type: ignore[type-var]
 
     def _to_state(self) -> dict[str, Any]:
         state = super()._to_state()
@@ -80,9 +86,9 @@ class Table(ExactSums):
 
     def select(self, columns: Any) -> "Table":
         """Return some columns, a slice or numbers."""
-        order = np.asarray if isinstance(columns, slice) else np.ascontiguousarray
-        lo = None if self.lo is None else order(self.lo[:, :, columns])
-        return replace(self, hi=order(self.hi[:, columns]), lo=lo)
+        if isinstance(columns, slice):
+            return self._with(lambda sums: sums[..., columns])
+        return self._with(lambda sums: np.ascontiguousarray(sums[..., columns]))
 
     def row(self, k: int) -> HiLo:
         """Return one class as a (hi, lo) pair."""
@@ -98,7 +104,7 @@ class Table(ExactSums):
         rows: Any = order
         if (order == np.arange(first, first + len(order))).all():
             rows = slice(first, first + len(order))
-        return replace(self, hi=self.hi[rows], lo=None if self.lo is None else self.lo[:, rows])
+        return self._with(lambda sums: sums[..., rows, :])
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
@@ -107,26 +113,22 @@ class Table(ExactSums):
 
     def above(self, other: "Table") -> Self:
         """Stack the rows of this table above those of the other."""
-        hi, rounded = np.vstack([self.hi, other.hi]), self.rounded or other.rounded
-        n_parts = max(0 if table.lo is None else len(table.lo) for table in (self, other))
-        lo = np.zeros((n_parts, *hi.shape)) if n_parts else None
-        for table, first in ((self, 0), (other, len(self.hi))):
-            if lo is not None and table.lo is not None:
-                lo[: len(table.lo), first : first + len(table.hi)] = table.lo
-        return replace(self, hi=hi, lo=lo, rounded=rounded)
+        return self._joined([self, other], axis=-2)
 
     def beside(self, *others: "Table") -> Self:
         """Put the columns of other tables of the same classes to the right."""
-        tables: list[Table] = [self, *others]
-        hi, rounded = np.hstack([table.hi for table in tables]), any(table.rounded for table in tables)
+        return self._joined([self, *others], axis=-1)
+
+    def _joined(self, tables: Sequence["Table"], axis: int) -> Self:
         n_parts = max(0 if table.lo is None else len(table.lo) for table in tables)
-        if not n_parts:
-            return replace(self, hi=hi, rounded=rounded)
-        low = [np.zeros((n_parts, *table.shape)) for table in tables]
-        for out, table in zip(low, tables, strict=True):
-            if table.lo is not None:
-                out[: len(table.lo)] = table.lo
-        return replace(self, hi=hi, lo=np.concatenate(low, axis=2), rounded=rounded)
+        hi, lo = np.concatenate([table.hi for table in tables], axis), None
+        if n_parts:
+            low = [np.zeros((n_parts, *table.shape)) for table in tables]
+            for out, table in zip(low, tables, strict=True):
+                if table.lo is not None:
+                    out[: len(table.lo)] = table.lo
+            lo = np.concatenate(low, axis)
+        return replace(self, hi=hi, lo=lo, rounded=any(table.rounded for table in tables))
 
     def combined(self, other: "Table", rows: np.ndarray, other_rows: np.ndarray, sign: float) -> Self:
         """Return self + sign * other, row by row; a row number of -1 means that the operand lacks the class."""
@@ -258,8 +260,7 @@ def difference(a: Parts, b: Parts, rounded: bool) -> Parts:
 
 def spread(column: Table, n_columns: int) -> Table:
     """Repeat the single column of a table `n_columns` times."""
-    lo = None if column.lo is None else np.repeat(column.lo, n_columns, axis=2)
-    return Table(np.repeat(column.hi, n_columns, axis=1), lo, column.rounded)
+    return column.select(np.zeros(n_columns, np.intp))
 
 
 def scatter_about_mean(sums: HiLo, squares: HiLo, weight: HiLo) -> np.ndarray:

@@ -201,12 +201,12 @@ class SparseTable(ExactSums):
     def _placed(self, at: Any, columns: np.ndarray, classes: np.ndarray, shape: tuple[int, int]) -> "SparseTable":
         """Return some cells in new places."""
         check_countable(*shape)
-        keys, hi = columns << class_bits(shape[1]) | classes, self.hi[at]
-        lo = None if self.lo is None else self.lo[:, at]
-        if (keys[1:] < keys[:-1]).any():
-            order = np.argsort(keys)
-            keys, hi, lo = keys[order], hi[order], None if lo is None else lo[:, order]
-        return SparseTable(shape, keys, hi, lo, self.rounded)
+        keys = columns << class_bits(shape[1]) | classes
+        cells = self._with(lambda sums: sums[..., at], keys=keys, shape=shape)
+        if (keys[1:] >= keys[:-1]).all():
+            return cells
+        order = np.argsort(keys)
+        return cells._with(lambda sums: sums[..., order], keys=keys[order])
 
     def _packed(self) -> "SparseTable":
         """Return the table without cells that are 0."""
@@ -215,8 +215,7 @@ class SparseTable(ExactSums):
             kept |= self.lo[0] != 0.0
         if kept.all():
             return self
-        lo = None if self.lo is None else self.lo[:, kept]
-        return replace(self, keys=self.keys[kept], hi=self.hi[kept], lo=lo)
+        return self._with(lambda sums: sums[..., kept], keys=self.keys[kept])
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:

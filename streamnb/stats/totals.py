@@ -1,12 +1,11 @@
 """Exact sums over all classes, and variation about the mean of all rows."""
 
-from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from streamnb.kernels import cell_sums, class_sums
-from streamnb.rows.row_blocks import frozen
+from streamnb.kernels import class_sums
+from streamnb.rows.row_blocks import Chunk, CSRChunk, DenseChunk, Entries, frozen
 from streamnb.stats.dense_tables import PooledTable, Table, are_small, parts_of, renormalised, scatter_about_mean
 from streamnb.stats.sparse_tables import AnyTable, SparseTable
 
@@ -17,33 +16,21 @@ def whole(table: AnyTable) -> Table:
     """Return the sums over all classes, (1, n_columns), of a table (n_classes, n_columns)."""
     if isinstance(table, PooledTable):
         return table
-    if isinstance(table, SparseTable):
-        return _of_cells(table)
     n_classes, n_columns = table.shape
-    if 0 < table.hi.size <= FEW and table.lo is None and not table.rounded and are_small(table.hi, n_classes):
+    chunks: list[Chunk]
+    if isinstance(table, SparseTable):  # as one row, which stores a column once for each class
+        places, ends = frozen(table.columns_of().astype(np.int32)), np.array([0, len(table.keys)])
+        chunks = [CSRChunk(frozen(part), places, ends, n_columns, 0) for part in parts_of(table)]
+    elif 0 < table.hi.size <= FEW and table.lo is None and not table.rounded and are_small(table.hi, n_classes):
         return Table(table.hi.sum(axis=0, keepdims=True))
+    else:
+        chunks = [DenseChunk(frozen(np.ascontiguousarray(part)), 0) for part in parts_of(table)]
+    n_rows = chunks[0].shape[0]
+    entries = Entries(np.arange(n_rows), np.zeros(n_rows, np.int64), np.ones(n_rows))
     hi, lo = np.zeros((1, n_columns)), np.zeros((3, 1, n_columns))
-    entries = np.arange(n_classes), np.zeros(n_classes, np.int64), np.ones(n_classes)
-    lost = class_sums.lost_of(n_columns)
-    for part in parts_of(table):
-        class_sums.add_dense_pairs(frozen(np.ascontiguousarray(part)), *entries, class_sums.SUM, 0.0, lost, hi, lo)
+    for chunk in chunks:
+        chunk.add_moment(entries, class_sums.SUM, 0.0, hi, lo)
     return renormalised(Table(hi, lo, table.rounded))
-
-
-def _of_cells(table: SparseTable) -> Table:
-    """Return the same for sparse cells, which are sorted by column; each part is summed exactly."""
-    columns = table.columns_of()
-    firsts = np.flatnonzero(np.diff(columns, prepend=-1))
-    there, ends, ones = columns[firsts], np.append(firsts, len(columns)), np.ones(len(columns))
-
-    def of_part(part: np.ndarray) -> Table:
-        hi, lo = np.zeros((1, table.shape[1])), np.zeros((3, 1, table.shape[1]))
-        sums, low = np.empty(len(there)), np.zeros((3, len(there)))
-        cell_sums.sum_cells(part, ones, ends, class_sums.SUM, 0.0, sums, low)
-        hi[0, there], lo[:, 0, there] = sums, low
-        return Table(hi, lo, table.rounded)
-
-    return reduce(Table.plus, map(of_part, parts_of(table)))
 
 
 def spread_about_mean(stats: Any) -> np.ndarray:

@@ -66,23 +66,3 @@ def test_sums_in_the_order_of_values():
     category_sums.lay_out(sums, order, groups, out, 15)
     np.testing.assert_array_equal(out[:, 15:55], sums[order][:, groups].T)
     assert not out[:, :15].any() and not out[:, 55:].any()
-
-
-@pytest.mark.parametrize("a", [[], [1.0], [-2.0, 0.0, 7.0], [0.0, np.nan], [np.nan]])
-@pytest.mark.parametrize("b", [[], [1.0], [-3.0, 0.0, 9.0], [7.0, np.nan], [np.nan]])
-def test_sorted_values_become_one_list(a, b):
-    a, b = np.array(a), np.array(b)
-    at_a, at_b, out = np.empty(len(a), np.int64), np.empty(len(b), np.int64), np.empty(len(a) + len(b))
-    n = category_sums.merge_values(a, b, at_a, at_b, out)
-    np.testing.assert_array_equal(out[:n], np.union1d(a, b))
-    np.testing.assert_array_equal(out[at_a], a)
-    np.testing.assert_array_equal(out[at_b], b)
-
-
-def test_columns_are_added_and_lost_digits_told():
-    part, columns, out = rng.integers(0, 9, (2, 4)).astype(float), np.array([1, 2, 5, 6]), np.ones((2, 8))
-    expected = out.copy()
-    expected[:, columns] += part
-    assert category_sums.add_columns(part, columns, out)
-    np.testing.assert_array_equal(out, expected)
-    assert not category_sums.add_columns(np.full((2, 1), 2.0**-60), np.array([0]), out)
