@@ -17,7 +17,7 @@ from streamnb.rows.row_blocks import Chunk, DenseChunk, Entries
 from streamnb.rows.splits import Folding
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.dense_tables import pooled, spread
-from streamnb.stats.grouping import CountedOverlaps, Groups, LabelCodes, LabelColumns
+from streamnb.stats.grouping import Groups, LabelCodes, LabelColumns, Overlaps
 from streamnb.stats.histograms import Grid, HistogramSums
 from streamnb.stats.moment_sums import LABELS, SECOND_MOMENTS, TABLE, GrowingTable, MomentSums
 from streamnb.stats.second_moments import ROUNDED, Products, ProductSums, check_fits
@@ -77,7 +77,7 @@ class Accumulator:
         self._weight = GrowingTable()
         self._rows = np.zeros(0, np.int64)
         self._negatives = np.zeros(self._groups.n_splits, np.int64)
-        self._overlaps = CountedOverlaps()
+        self._overlaps = MomentSums(["sum"], RowOptions(), memory_limit, sparse=True)
         self._labels = MomentSums(["sum"], RowOptions(), memory_limit, sparse) if labels else None
         self.n_features: int | None = None
 
@@ -120,13 +120,16 @@ class Accumulator:
         growth = n_rows * heaviest if whole else np.inf
         self._weight.note(growth)
         self._add_weights(entries, weight is None)
-        if isinstance(self._groups.codes, LabelColumns):
-            self._overlaps.add(y, weight, splits, self._groups.n_splits)
         block = chunk, survey, entries, self._groups.n, growth
         self._sums.add(*block)
-        if self._labels is not None and sp.issparse(y):  # products of labels, as if these were features
+        if sp.issparse(y):  # products of labels, as if these were features
             indicator, known = csr_chunk(y.data, y.indices, y.indptr, y.shape[1], chunk.first_row)
-            self._labels.add(indicator, known, *block[2:])
+            several = (np.diff(y.indptr) > 1)[entries.rows] & (entries.weight > 0.0)
+            several &= entries.codes < y.shape[1] * self._groups.n_splits
+            rows = Entries(entries.rows[several], entries.codes[several], np.ones(np.count_nonzero(several)))
+            self._overlaps.add(indicator, known, rows, self._groups.n, n_rows)
+            if self._labels is not None:
+                self._labels.add(indicator, known, *block[2:])
         if self._histograms is not None:
             self._histograms.add(*block)
         if self._whole.moments:
@@ -180,22 +183,31 @@ class Accumulator:
             tables["histogram"] = self._histograms.take(by_split, n_features)
         if self._labels is not None and isinstance(self._groups.codes, LabelColumns):
             tables[LABELS] = self._labels.take("sum", by_split, len(classes))
+        overlaps = None
+        if isinstance(self._groups.codes, LabelColumns):
+            overlaps = self._overlaps.take("sum", by_split, len(classes))
         n_splits = self._groups.n_splits
         together = self._groups.pooled_groups()
         pools: dict[str, Any] = {name: self._whole.take(name, together, n_features) for name in self._whole.moments}
         groups, taken = (together, pools) if self._how.pooled else (by_split, tables)
         taken |= {name: sums.take(groups, n_features) for name, sums in self._products.items()}
         rows = self._rows[by_split]
-        folds = tuple(self._part(tables, pools, rows, classes, split) for split in range(n_splits))
+        folds = tuple(self._part(tables, pools, overlaps, rows, classes, split) for split in range(n_splits))
         if self._folding is None:
             return folds[0]
         total = reduce(add, folds[: self._folding.n_folds])
         return replace(total, closed=folds[0].closed, folds=folds, folding=self._folding)
 
     def _part(
-        self, tables: dict[str, AnyTable], pools: dict[str, Any], rows: np.ndarray, classes: np.ndarray, split: int
+        self,
+        tables: dict[str, AnyTable],
+        pools: dict[str, Any],
+        overlaps: Any,
+        rows: np.ndarray,
+        classes: np.ndarray,
+        split: int,
     ) -> ClassStats:
-        """Return the statistics of one split; `tables`, `rows` and `pools` hold the splits one after another."""
+        """Return the statistics of one split; all arguments but the classes hold the splits one after another."""
         labels, n_features = self._groups.codes, self.n_features or 0
         assert labels is not None
         first = split * labels.n
@@ -216,8 +228,8 @@ class Accumulator:
                 for code, pool in zip(codes, places, strict=True)
             )
             every = replace(labelled + unlabelled, negatives=negatives)
-            of_indicator = {"every": every, "unlabelled": unlabelled}
-            of_indicator["overlaps"] = self._overlaps.of_split(split, len(classes))
+            own = overlaps.take(np.arange(first, first + len(classes)))
+            of_indicator = {"every": every, "unlabelled": unlabelled, "overlaps": Overlaps.of(own)}
         at, pool = np.arange(first, first + len(classes)), None if of_indicator else split
         part = taken(classes, at, pool, closed=labels.closed, negatives=negatives, **of_indicator)
         if part.every is None:

@@ -10,7 +10,7 @@ from streamnb.core import messages, persistence, row_checks
 from streamnb.core.csr import sound_csr
 from streamnb.rows.row_blocks import Entries
 from streamnb.stats.dense_tables import PooledTable
-from streamnb.stats.sparse_tables import extended
+from streamnb.stats.sparse_tables import AnyTable, as_scipy, extended
 
 NUMBERS = 1 << 16  # range of integer labels up to which codes are looked up in a table
 
@@ -270,6 +270,12 @@ class Overlaps:
 
     counts: sp.csr_array
 
+    @classmethod
+    def of(cls, table: AnyTable) -> "Overlaps":
+        """Return the counts of a table in which labels are classes and columns."""
+        counts = as_scipy(table)
+        return cls(sp.csr_array(counts - sp.diags_array(counts.diagonal()), dtype=np.int64))
+
     def combined(self, other: "Overlaps", sign: int) -> "Overlaps":
         """Return self + sign * other."""
         return Overlaps(self.counts + sign * other.counts)
@@ -296,35 +302,3 @@ class Overlaps:
         counts, labels, ends = persistence.parts(cls, state, **form)
         pairs = sound_csr(sp.csr_array((counts, labels, ends), shape=(max(len(ends) - 1, 0),) * 2), "overlaps")
         return cls(sp.csr_array(pairs + pairs.T))
-
-
-class CountedOverlaps:
-    """Accumulates overlaps block by block, for each split of the rows."""
-
-    def __init__(self) -> None:
-        self._counts: Any = None  # (n_splits * L, L), one split after the other
-
-    def add(self, y: sp.csr_array, weight: np.ndarray | None, splits: np.ndarray | None, n_splits: int) -> None:
-        """Count the rows of an indicator (n_rows, L); `splits` is (repeats, n_rows) or None."""
-        n_labels = y.shape[1]
-        if self._counts is None:
-            self._counts = sp.csr_array((n_splits * n_labels, n_labels), dtype=np.int64)
-        several = np.diff(y.indptr) > 1
-        rows = np.flatnonzero(several if weight is None else several & (weight > 0.0))
-        if not rows.size:
-            return
-        labels = y[rows].astype(np.int64)
-        owner = np.repeat(np.arange(len(rows)), np.diff(labels.indptr))
-        for of_rows in np.zeros((1, y.shape[0]), np.int64) if splits is None else splits:
-            groups = of_rows[rows][owner] * n_labels + labels.indices
-            by_group = sp.csr_array((labels.data, (groups, owner)), shape=(n_splits * n_labels, len(rows)))
-            self._counts = self._counts + by_group @ labels
-
-    def of_split(self, split: int, n_labels: int) -> Overlaps:
-        """Return the overlaps of the rows of one split."""
-        if self._counts is None:  # no rows came
-            return Overlaps(sp.csr_array((n_labels, n_labels), dtype=np.int64))
-        own = self._counts[split * n_labels : (split + 1) * n_labels].tocoo()
-        apart = own.row != own.col
-        pairs = own.data[apart], (own.row[apart], own.col[apart])
-        return Overlaps(sp.csr_array(pairs, shape=own.shape, dtype=np.int64))
