@@ -11,29 +11,24 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import arguments, memory, persistence, row_checks
+from streamnb.core.frames import pandas_for
 from streamnb.core.guesses import attribute
 from streamnb.rows.clipping import Clipping
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
-from streamnb.stats.averages import Averages
-from streamnb.stats.columns import (
-    aligned,
-    column_weights,
-    has_fixed_columns,
-    knows_ones,
-    moved,
-    moved_columns,
-    without_absent,
-)
+from streamnb.stats.averages import drifted, feature_names_of, tested
+from streamnb.stats.columns import aligned, moved, moved_columns, without_absent
 from streamnb.stats.dense_tables import PooledTable, Table, scatter_about_mean
 from streamnb.stats.grouping import Overlaps, check_alike, merged_classes, pooled_names, positions
 from streamnb.stats.histograms import Histograms, found_in
 from streamnb.stats.moment_sums import ALL_MOMENTS, LABELS, MOMENTS, SECOND_MOMENTS, check_sums
 from streamnb.stats.possible import check_left
-from streamnb.stats.privacy import Privacy, check_addable, check_not_private, merge, outside, privatize
-from streamnb.stats.second_moments import matrices, n_multiplied, n_pairs
+from streamnb.stats.privacy import Privacy, check_addable, check_not_private, merged, outside, privatized
+from streamnb.stats.second_moments import diagonal, matrices, n_multiplied, n_pairs
 from streamnb.stats.sparse_tables import AnyTable, alike, as_scipy, dense_bytes
+from streamnb.stats.totals import whole
 
+COUNTS = "sum", "nonzero", "above", "sum_sq", "gram_above"  # of indicators these are their weight
 FADED = 2.0**-500  # a class of less weight is dropped: far below it the low parts of sums underflow
 
 
@@ -61,7 +56,7 @@ def _histogram_of(stats: ClassStats) -> np.ndarray:
 
 @persistence.register
 @dataclass(frozen=True, eq=False)
-class ClassStats(Averages, persistence.Saved):
+class ClassStats(persistence.Saved):
     """Sums over the rows of each class; made by `scan`, never changed.
 
     `a + b` has the rows of both, and `a - b` the rows of a without those of b. `a * gamma` multiplies every weight by
@@ -180,16 +175,20 @@ class ClassStats(Averages, persistence.Saved):
         """All statistics contained in this object, such as those of folds."""
         return [*self.folds, *(part for part in (self.every, self.unlabelled) if part is not None)]
 
-    def _companions(self, change: Callable[[ClassStats], ClassStats]) -> dict[str, Any]:
-        """The statistics that an indicator keeps besides its labels, each changed by `change`."""
-        parts = {"every": self.every, "unlabelled": self.unlabelled}
-        return {name: None if part is None else change(part) for name, part in parts.items()}
+    def changed(self, change: Callable[[ClassStats], Mapping[str, Any]]) -> ClassStats:
+        """Return the statistics with the fields that `change` returns, and those of folds and others likewise."""
+        folds = tuple(fold.changed(change) for fold in self.folds)
+        every = self.every and self.every.changed(change)
+        unlabelled = self.unlabelled and self.unlabelled.changed(change)
+        return replace(self, **change(self), folds=folds, every=every, unlabelled=unlabelled)
 
     def with_tables(self, kind: Callable[[AnyTable], AnyTable]) -> ClassStats:
         """Return the same statistics with tables of another kind, dense or sparse."""
-        tables = {name: kind(table) if name in MOMENTS else table for name, table in self.tables.items()}
-        folds = tuple(fold.with_tables(kind) for fold in self.folds)
-        return replace(self, tables=tables, folds=folds, **self._companions(lambda part: part.with_tables(kind)))
+
+        def of_kind(part: ClassStats) -> dict[str, Any]:
+            return {"tables": {name: kind(t) if name in MOMENTS else t for name, t in part.tables.items()}}
+
+        return self.changed(of_kind)
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes  # Dask uses this to decide what to move or spill
@@ -230,11 +229,12 @@ class ClassStats(Averages, persistence.Saved):
         n_features = len(np.arange(self.n_features)[columns])
         if n_features == self.n_features:
             return self
-        tables = {"weight": self.tables["weight"]} | {name: self.table(name).select(columns) for name in moments}
-        companions = self._companions(lambda part: part.select(columns, moments))
-        return replace(
-            self, tables=tables, n_features=n_features, negatives=0, folds=(), folding=None, encoding=None, **companions
-        )
+
+        def selected(part: ClassStats) -> dict[str, Any]:
+            tables = {"weight": part.tables["weight"]} | {name: part.table(name).select(columns) for name in moments}
+            return {"tables": tables, "n_features": n_features, "negatives": 0, "encoding": None}
+
+        return replace(self, folds=(), folding=None).changed(selected)
 
     def with_columns(self, sources: np.ndarray) -> ClassStats:
         """Return the statistics with other columns.
@@ -243,11 +243,33 @@ class ClassStats(Averages, persistence.Saved):
         n_features for one that is 1 in all. Columns keep their names, by which statistics are added.
         """
         places = np.where(sources < 0, self.n_features + 1, sources)
-        tables = {name: moved(self, name, places) for name in self.tables}
-        folds = tuple(fold.with_columns(sources) for fold in self.folds)
-        companions = self._companions(lambda part: part.with_columns(sources))
-        encoding = moved_columns(self.encoding, sources)
-        return replace(self, tables=tables, n_features=len(sources), folds=folds, encoding=encoding, **companions)
+
+        def with_places(part: ClassStats) -> dict[str, Any]:
+            tables = {name: moved(part, name, places) for name in part.tables}
+            return {"tables": tables, "n_features": len(sources), "encoding": moved_columns(part.encoding, sources)}
+
+        return self.changed(with_places)
+
+    @property
+    def knows_ones(self) -> bool:
+        """Whether the sums of a column of ones follow from the others: ones were summed as they are."""
+        changed = self.options.by_length or self.options.scale is not None or {*self.options.steps} - {"binary"}
+        return not changed and ("sum" in self.tables or not {"gram", "gram_sq"} & self.tables.keys())
+
+    @property
+    def has_fixed_columns(self) -> bool:
+        """Whether columns have something of their own besides sums: bins of a histogram, a map, or noise."""
+        return "histogram" in self.tables or self.options.columns is not None or self.privacy is not None
+
+    def column_weights(self) -> tuple[np.ndarray, float]:
+        """Return the weight of the rows with a 1 in each column of indicators, (n_features,), and that of all rows."""
+        stats = self if self.every is None else self.every
+        name = next((name for name in COUNTS if name in stats.tables), None)
+        if name is None:
+            return np.full(stats.n_features, np.nan), stats.total_weight
+        sums = whole(stats.tables[name]).hi[0]
+        sums = sums[diagonal(stats.n_features)] if name in SECOND_MOMENTS else sums
+        return sums, float(whole(stats.tables["weight"]).hi[0, 0])
 
     def __repr__(self) -> str:
         moments = ", ".join(self.moments)
@@ -263,10 +285,6 @@ class ClassStats(Averages, persistence.Saved):
         ours, theirs = aligned(self, other)
         return ours._combined(theirs, 1)
 
-    privatize, merge = privatize, merge
-    column_weights = column_weights
-    knows_ones, has_fixed_columns = property(knows_ones), property(has_fixed_columns)
-
     def __sub__(self, other: ClassStats) -> ClassStats:
         if not isinstance(other, ClassStats):
             return NotImplemented
@@ -281,10 +299,12 @@ class ClassStats(Averages, persistence.Saved):
         gamma = arguments.finite_number("gamma", gamma, minimum=0.0)
         if gamma > 1.0 and not gamma * self.total_weight <= row_checks.LARGEST:
             raise ValueError(f"gamma={gamma:g} makes the weight of the rows larger than {row_checks.LARGEST:g}")
-        factors = np.where(self.weight * gamma < FADED, 0.0, gamma)
-        tables = {name: t.scaled(factors) for name, t in self.tables.items()}
-        folds = tuple(fold * gamma for fold in self.folds)
-        return replace(self, tables=tables, folds=folds, clipping=None, **self._companions(lambda part: part * gamma))
+
+        def scaled(part: ClassStats) -> dict[str, Any]:
+            factors = np.where(part.weight * gamma < FADED, 0.0, gamma)
+            return {"tables": {name: t.scaled(factors) for name, t in part.tables.items()}, "clipping": None}
+
+        return self.changed(scaled)
 
     __rmul__ = __mul__
 
@@ -349,6 +369,265 @@ class ClassStats(Averages, persistence.Saved):
         for k in range(len(out)):
             out[k] = scatter_about_mean(sums.row(k), squares.row(k), weight.row(k))
         return out
+
+    def mean(self, feature_names: Any = None) -> Any:
+        """Return the mean of each feature over the rows of each class, as a data frame; reads no data.
+
+        Parameters
+        ----------
+        feature_names : (n_features,), optional
+            Names of the columns; their numbers by default. A fitted model has them as `feature_names_in_`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Rows are classes, columns features; NaN for a class without rows. Weights count as frequency.
+
+        Examples
+        --------
+        >>> import streamnb as snb
+        >>> stats = snb.scan([[2, 0], [3, 1], [0, 4]], ["cat", "cat", "dog"])
+        >>> stats.mean(["x", "y"]).loc["cat"].to_dict()
+        {'x': 2.5, 'y': 0.5}
+        """
+        with np.errstate(invalid="ignore"):
+            return self._by_class(self.table("sum").value() / self.weight[:, None], feature_names)
+
+    def var(self, feature_names: Any = None) -> Any:
+        """Return the variance of each feature over the rows of each class, as a data frame; reads no data.
+
+        Parameters
+        ----------
+        feature_names : (n_features,), optional
+            As in `mean`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The sum of (x - mean)^2, without cancellation, divided by N - 1 as in pandas and scanpy; N is the number of
+            rows, or their weight, which counts as frequency. NaN where N is 1 or less.
+
+        Examples
+        --------
+        >>> import streamnb as snb
+        >>> stats = snb.scan([[2, 0], [3, 1], [0, 4]], ["cat", "cat", "dog"])
+        >>> stats.var(["x", "y"]).loc["cat"].to_dict()
+        {'x': 0.5, 'y': 0.5}
+        """
+        others = self.weight - 1.0
+        others[others <= 0.0] = np.nan
+        return self._by_class(self.scatter() / others[:, None], feature_names)
+
+    def std(self, feature_names: Any = None) -> Any:
+        """Return the standard deviation of each feature over the rows of each class: the square root of `var`.
+
+        Parameters
+        ----------
+        feature_names : (n_features,), optional
+            As in `mean`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            As from `var`.
+
+        Examples
+        --------
+        >>> import streamnb as snb
+        >>> stats = snb.scan([[2, 0], [4, 1], [6, 4]], ["cat", "cat", "cat"])
+        >>> stats.std(["x", "y"]).loc["cat"].round(3).to_dict()
+        {'x': 2.0, 'y': 2.082}
+        """
+        return self.var(feature_names) ** 0.5
+
+    def markers(
+        self,
+        n_features: int | None = 10,
+        *,
+        test: str = "t-test",
+        batch: bool = False,
+        corr: str = "benjamini-hochberg",
+        tie_correct: bool = False,
+        feature_names: Any = None,
+    ) -> Any:
+        """Test each class against the rest, feature by feature, as scanpy's `rank_genes_groups`; reads no data.
+
+        Parameters
+        ----------
+        n_features : int or None
+            The largest number of features per class; None for all.
+        test : {"t-test", "t-test_overestim_var", "wilcoxon"}
+            Welch's t-test; the same with the variance of the rest divided by the number of rows of the class, as if
+            it had no more; or Wilcoxon's rank sums, for statistics with a histogram: ``scan(histogram="value",
+            n_bins=..)`` of counts ranks them as they are, ``scan(histogram="bins", n_bins=..)`` of other values ranks
+            all of a bin alike, apart from 0.
+        batch : bool
+            Compare rows of one batch alone, for statistics of ``scan(batch=..)`` or of folds, and average the batches.
+        corr : {"benjamini-hochberg", "bonferroni"}
+            How p-values are corrected for many features.
+        tie_correct : bool
+            Correct the variance of rank sums for ties, as SciPy does and scanpy does not by default.
+        feature_names : (n_features,), optional
+            Column numbers by default.
+
+        Returns
+        -------
+        pandas.DataFrame
+            As from ``sc.get.rank_genes_groups_df``: "group", "names", "scores" (t or z, the highest first),
+            "logfoldchanges", "pvals" (two-sided) and "pvals_adj". Where nothing varies the score is 0 and p is 1. Fold
+            changes are log2 of ``(expm1(mean) + 1e-9) / (expm1(mean of the rest) + 1e-9)``, which is for values that
+            log1p was applied to; NaN where a mean is below 0, as of scaled values. Of "wilcoxon", ``attrs["error"]``
+            is a bound of the error of scores by bins of several values.
+
+        Raises
+        ------
+        ValueError
+            There are too few rows in a class, or the statistics lack "sum", "sum_sq", a histogram or batches.
+
+        Notes
+        -----
+        Differences of means of batches are averaged with weights ``n1 n2 / (n1 + n2)``, those of least squares with a
+        constant for each batch (Cochran 1954); the variance is that of this average, and its degrees of freedom are
+        Welch's and Satterthwaite's (1946). Sums of ranks are added with weights ``1 / (n + 1)`` (van Elteren 1960). A
+        batch with too few rows of a class, or of the others, tells nothing of that class.
+
+        Examples
+        --------
+        >>> import streamnb as snb
+        >>> stats = snb.scan([[2, 0], [3, 1], [0, 4], [1, 5]], ["B", "B", "T", "T"])
+        >>> stats.markers(1, feature_names=["CD79A", "CD3D"])[["group", "names", "scores"]].round(3).values.tolist()
+        [['B', 'CD79A', 2.828], ['T', 'CD3D', 5.657]]
+        """
+        names = feature_names_of(feature_names, self.n_features)
+        return tested(self, names, n_features, test, batch, corr, tie_correct)
+
+    def drift(self, new: Any, n_features: int = 20, *, feature_names: Any = None) -> Any:
+        """Return the features whose means differ most between these rows and others, by class; reads no data.
+
+        Parameters
+        ----------
+        new : ClassStats
+            Statistics of other rows with the same columns, scanned with the same options.
+        n_features : int
+            Maximum number of rows of the table.
+        feature_names : (n_features,), optional
+            Names of the columns of these rows; columns that only the other rows have keep their own names. Column
+            numbers by default.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns "class", "feature", "old", "new" (means over the rows of the class) and "z", the largest
+            absolute z first. z is the score statistic of "both have one mean" with its scale,
+            ``(new - old) / sqrt(v (1 / N_old + 1 / N_new))`` with N the weights of the class and v the variance about
+            the mean of all its rows, old and new: that of the rows where "sum_sq" was scanned, else that of presence,
+            m (1 - m), or that of Poisson counts, m; z is too large for counts that vary more. If both sets come from
+            one distribution, about 1 in 20 values lies beyond 2. "(share of rows)" is the share of all rows that the
+            class has.
+
+        Raises
+        ------
+        TypeError, ValueError
+            `new` is not ClassStats, or has other columns, moments, classes or transforms. Columns that were learned
+            from each set of rows, such as bins, are others: `drift` of a fitted model compares rows by the columns of
+            the model.
+
+        Examples
+        --------
+        >>> import numpy as np, streamnb as snb
+        >>> old, new = snb.scan([[1.0, 5.0], [2.0, 5.0]], [0, 0]), snb.scan([[7.0, 5.0], [8.0, 5.0]], [0, 0])
+        >>> old.drift(new)[["feature", "old", "new"]].to_dict("list")
+        {'feature': [0], 'old': [1.5], 'new': [7.5]}
+        """
+        if not isinstance(new, type(self)):
+            raise TypeError(
+                f"new is of type {type(new).__name__}; it should be ClassStats, as snb.scan(X, y) returns them"
+            )
+        pd = pandas_for("drift")
+        n_features = arguments.positive_integer("n_features", n_features)
+        names = feature_names_of(feature_names, self.n_features)
+        moved = sorted(drifted(self, new, n_features, names), key=lambda row: -abs(row[-1]))[:n_features]
+        return pd.DataFrame(moved, columns=["class", "feature", "old", "new", "z"])
+
+    def _by_class(self, values: np.ndarray, feature_names: Any) -> Any:
+        pd = pandas_for("a table of averages")
+        names = feature_names_of(feature_names, self.n_features)
+        return pd.DataFrame(values, pd.Index(self.classes, name="class"), names)
+
+    def privatize(self, epsilon: float = 1.0, delta: float = 1e-6) -> ClassStats:
+        """Return the statistics with noise, from which every model is then differentially private at no further cost.
+
+        Parameters
+        ----------
+        epsilon : float
+            How much anybody's presence may change the probability of any result, as exp(epsilon).
+        delta : float
+            The probability with which it may be more; far below 1 / the number of people.
+
+        Returns
+        -------
+        ClassStats
+            With the ledger `privacy`. They serve families, penalties and `refit` like others; sums of folds have noise
+            of their own, and the sums of all rows are theirs.
+
+        Raises
+        ------
+        ValueError
+            The rows were not scanned with ``clip=``; the statistics are private already; or a sum has no bounded
+            sensitivity.
+        ImportError
+            OpenDP is missing.
+
+        Warns
+        -----
+        StreamnbWarning
+            Delta is 1 / n or more, or the noise exceeds what there is to see.
+
+        Notes
+        -----
+        Noise is discrete Gaussian (Canonne, Kamath and Steinke 2020), drawn by OpenDP: sums are whole multiples of a
+        unit, so that no digits of floating-point numbers tell about rows (Mironov 2012). OpenDP takes its randomness
+        from the operating system; there is no seed, because who knows the seed can subtract the noise. A tenth of the
+        budget goes to the sizes of classes, and the other sums share the rest equally; of values that count as 0 or 1,
+        "sum", "sum_sq", "nonzero" and "above" are one sum with one noise.
+
+        What noise makes impossible is then corrected, which costs no privacy: counts below 0 become 0 and the others of
+        the column smaller in turn, so that its total stays without bias; classes have a row at least, and no count
+        above their size; variances are at least at the level of the noise. Sums of folds stay as they are.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import streamnb as snb
+        >>> X, y = np.eye(4)[np.arange(4000) % 4], np.arange(4000) % 2
+        >>> stats = snb.scan(X, y, clip=snb.Clip(presence=True, max_features=1), classes=[0, 1], n_features=4)
+        >>> private = stats.privatize(epsilon=1.0, delta=1e-6)
+        >>> private.privacy.epsilon, bool(np.abs(private.sum - stats.sum).max() < 100)
+        (1.0, True)
+        """
+        return privatized(self, epsilon, delta)
+
+    def merge(self, other: ClassStats, *, people: str, unprotected: bool = False) -> ClassStats:
+        """Return the sum of statistics of people, with what is then known of their privacy.
+
+        Parameters
+        ----------
+        other : ClassStats
+        people : {"disjoint", "same"}
+            Whether nobody has rows in both, so that the larger epsilon holds, or some people may: then both add up.
+        unprotected : bool
+            Add sums without noise to private ones. The ledger then says that it is about a part of the rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import streamnb as snb
+        >>> how = {"clip": snb.Clip(presence=True), "classes": ["a", "b"], "n_features": 2}
+        >>> sites = [snb.scan(np.eye(2).repeat(500, 0), np.repeat(["a", "b"], 500), **how).privatize(2.0) for _ in "xy"]
+        >>> [sites[0].merge(sites[1], people=people).privacy.epsilon for people in ("disjoint", "same")]
+        [2.0, 4.0]
+        """
+        return merged(self, other, people, unprotected)
 
     def arrays(self) -> dict[str, Any]:
         """Return all content by name."""

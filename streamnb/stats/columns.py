@@ -18,7 +18,6 @@ CURE = (
     "learn the columns from all rows before: schema = snb.schema(rows, y), where schemas of parts add, and "
     "schema.scan(part) for each part"
 )
-COUNTS = "sum", "nonzero", "above", "sum_sq", "gram_above"  # of indicators these are their weight
 
 
 @persistence.register
@@ -129,29 +128,6 @@ def without_absent(stats: Any) -> Any:
     if stats.has_fixed_columns or not hasattr(stats.encoding, "without_absent"):
         return stats
     return with_encoding(stats, stats.encoding.without_absent(*stats.column_weights()))
-
-
-def knows_ones(stats: Any) -> bool:
-    """Whether the sums of a column of ones follow from the others: ones were summed as they are."""
-    options, tables = stats.options, stats.tables
-    changed = options.by_length or options.scale is not None or {*options.steps} - {"binary"}
-    return not changed and ("sum" in tables or not {"gram", "gram_sq"} & tables.keys())
-
-
-def has_fixed_columns(stats: Any) -> bool:
-    """Whether columns have something of their own besides sums: bins of a histogram, a map, or noise."""
-    return "histogram" in stats.tables or stats.options.columns is not None or stats.privacy is not None
-
-
-def column_weights(stats: Any) -> tuple[np.ndarray, float]:
-    """Return the weight of the rows with a 1 in each column of indicators, (n_features,), and that of all rows."""
-    stats = stats if stats.every is None else stats.every
-    name = next((name for name in COUNTS if name in stats.tables), None)
-    if name is None:
-        return np.full(stats.n_features, np.nan), stats.total_weight
-    sums = whole(stats.tables[name]).hi[0]
-    sums = sums[diagonal(stats.n_features)] if name in SECOND_MOMENTS else sums
-    return sums, float(whole(stats.tables["weight"]).hi[0, 0])
 
 
 def moved(stats: Any, name: str, places: np.ndarray) -> Any:

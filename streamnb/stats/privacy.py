@@ -173,80 +173,31 @@ def noisy(counts: np.ndarray, sensitivity: float, scale: float) -> tuple[np.ndar
     return np.array(drawn, np.float64).reshape(counts.shape), float(measurement.map(sensitivity))
 
 
-def privatize(self: Any, epsilon: float = 1.0, delta: float = 1e-6) -> Any:
-    """Return the statistics with noise, from which every model is then differentially private at no further cost.
-
-    Parameters
-    ----------
-    epsilon : float
-        How much anybody's presence may change the probability of any result, as exp(epsilon).
-    delta : float
-        The probability with which it may be more; far below 1 / the number of people.
-
-    Returns
-    -------
-    ClassStats
-        With the ledger `privacy`. They serve families, penalties and `refit` like others; sums of folds have noise of
-        their own, and the sums of all rows are theirs.
-
-    Raises
-    ------
-    ValueError
-        The rows were not scanned with ``clip=``; the statistics are private already; or a sum has no bounded
-        sensitivity.
-    ImportError
-        OpenDP is missing.
-
-    Warns
-    -----
-    StreamnbWarning
-        Delta is 1 / n or more, or the noise exceeds what there is to see.
-
-    Notes
-    -----
-    Noise is discrete Gaussian (Canonne, Kamath and Steinke 2020), drawn by OpenDP: sums are whole multiples of a unit,
-    so that no digits of floating-point numbers tell about rows (Mironov 2012). OpenDP takes its randomness from the
-    operating system; there is no seed, because who knows the seed can subtract the noise. A tenth of the budget goes to
-    the sizes of classes, and the other sums share the rest equally; of values that count as 0 or 1, "sum", "sum_sq",
-    "nonzero" and "above" are one sum with one noise.
-
-    What noise makes impossible is then corrected, which costs no privacy: counts below 0 become 0 and the others of the
-    column smaller in turn, so that its total stays without bias; classes have a row at least, and no count above their
-    size; variances are at least at the level of the noise. Sums of folds stay as they are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import streamnb as snb
-    >>> X, y = np.eye(4)[np.arange(4000) % 4], np.arange(4000) % 2
-    >>> stats = snb.scan(X, y, clip=snb.Clip(presence=True, max_features=1), classes=[0, 1], n_features=4)
-    >>> private = stats.privatize(epsilon=1.0, delta=1e-6)
-    >>> private.privacy.epsilon, bool(np.abs(private.sum - stats.sum).max() < 100)
-    (1.0, True)
-    """
-    epsilon, delta = _checked(self, epsilon, delta)
-    most = sensitivities(self.clipping, self.tables, self.n_features, self.options.binarize)
-    drawn = _drawn_for(self.clipping.clip.presence, most)
+def privatized(stats: Any, epsilon: Any, delta: Any) -> Any:
+    """The statistics with noise; see `ClassStats.privatize`."""
+    epsilon, delta = _checked(stats, epsilon, delta)
+    most = sensitivities(stats.clipping, stats.tables, stats.n_features, stats.options.binarize)
+    drawn = _drawn_for(stats.clipping.clip.presence, most)
     sums = [name for name in dict.fromkeys(drawn.values()) if name != "weight"]
     shares = {"weight": OF_CLASSES if sums else 1.0} | {name: (1.0 - OF_CLASSES) / len(sums) for name in sums}
     rho = budget(epsilon, delta)
     # rho = sensitivity^2 / (2 scale^2)
     scales = {name: most[name][0] / sqrt(2.0 * rho * share) for name, share in shares.items()}
-    found = [_with_noise(part, drawn, most, scales) for part in self.folds or (self,)]
+    found = [_with_noise(part, drawn, most, scales) for part in stats.folds or (stats,)]
     parts = tuple(part for part, _ in found)
-    whole = replace(reduce(add, parts), folds=parts, folding=self.folding) if self.folds else parts[0]
+    whole = replace(reduce(add, parts), folds=parts, folding=stats.folding) if stats.folds else parts[0]
     ledger = Privacy(
         epsilon,
         delta,
         max(cost for _, cost in found),  # a person is in one fold, or divided among them
         mechanism(),
-        self.clipping,
-        tuple(map(str, self.classes.tolist())),
-        self.n_features,
+        stats.clipping,
+        tuple(map(str, stats.classes.tolist())),
+        stats.n_features,
         {name: bound for name, (bound, _) in most.items()},
-        {name: scales[one] * max(len(self.folds), 1) ** 0.5 for name, one in drawn.items()},
+        {name: scales[one] * max(len(stats.folds), 1) ** 0.5 for name, one in drawn.items()},
     )
-    private = corrected(replace(whole, privacy=ledger, clipping=self.clipping))
+    private = corrected(replace(whole, privacy=ledger, clipping=stats.clipping))
     _warn(private)
     return private
 
@@ -386,28 +337,10 @@ def check_not_private(*stats: Any) -> None:
         )
 
 
-def merge(self: Any, other: Any, *, people: str, unprotected: bool = False) -> Any:
-    """Return the sum of statistics of people, with what is then known of their privacy.
-
-    Parameters
-    ----------
-    other : ClassStats
-    people : {"disjoint", "same"}
-        Whether nobody has rows in both, so that the larger epsilon holds, or some people may: then both add up.
-    unprotected : bool
-        Add sums without noise to private ones. The ledger then says that it is about a part of the rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import streamnb as snb
-    >>> how = {"clip": snb.Clip(presence=True), "classes": ["a", "b"], "n_features": 2}
-    >>> sites = [snb.scan(np.eye(2).repeat(500, 0), np.repeat(["a", "b"], 500), **how).privatize(2.0) for _ in "xy"]
-    >>> [sites[0].merge(sites[1], people=people).privacy.epsilon for people in ("disjoint", "same")]
-    [2.0, 4.0]
-    """
-    marks = _merged_marks(self, other, people, unprotected)
-    ours, theirs = (replace(stats, clipping=None, privacy=None) for stats in (self, other))
+def merged(ours: Any, theirs: Any, people: Any, unprotected: Any) -> Any:
+    """The sum of statistics of people; see `ClassStats.merge`."""
+    marks = _merged_marks(ours, theirs, people, unprotected)
+    ours, theirs = (replace(stats, clipping=None, privacy=None) for stats in (ours, theirs))
     return replace(ours + theirs, **marks)
 
 
