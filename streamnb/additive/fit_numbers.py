@@ -28,7 +28,7 @@ from streamnb.fits.statistic import Statistic
 from streamnb.passes.contract import Reading, ReadRequest, Report, RunOptions
 from streamnb.problem.losses import TweedieLoss, slopes_bound
 from streamnb.regression.conformal import HeldOutResiduals, Residuals
-from streamnb.regression.exposed import ONE_CLASS, Exposed, ExposedSums, LossTotals
+from streamnb.regression.newton import ONE_CLASS, Exposed, ExposedSums, LossTotals
 from streamnb.regression.target_sums import TargetScan
 from streamnb.rows.boundary import as_chunk, checked
 from streamnb.rows.preparing import RowOptions

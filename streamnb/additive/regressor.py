@@ -28,7 +28,6 @@ from streamnb.passes.contract import Reading, Report, RunOptions
 from streamnb.problem.losses import TweedieLoss
 from streamnb.regression.chosen import check_choice
 from streamnb.regression.generalized import GeneralizedRegressor
-from streamnb.regression.inference import explain
 from streamnb.rows.labels import TARGETS
 from streamnb.rows.source import Source
 from streamnb.rows.table_opening import ANY
@@ -232,7 +231,7 @@ class AdditiveRegressor(AdditiveModel, GeneralizedRegressor):
         >>> model.explain([[2.0]])[["feature", "contribution"]].round(2).values.tolist()
         [['(intercept)', 4.2], ['x0 in (1.5, inf)', 1.0]]
         """
-        found = explain(self, X)
+        found = super().explain(X)
         return found[found["value"] != 0.0].reset_index(drop=True)
 
     def _exported(self) -> RegressionWeights:

@@ -28,10 +28,11 @@ from streamnb.cli.given import (
 from streamnb.cli.saying import say
 from streamnb.cli.sharing_commands import folds_of, leave, of_sites, write_model
 from streamnb.estimators.crammer_singer import CrammerSingerSVMCV
-from streamnb.estimators.least_squares import LeastSquaresClassifier, LeastSquaresClassifierCV
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.linear_nb_cv import LinearNBCV
 from streamnb.estimators.trained_models import (
+    LeastSquaresClassifier,
+    LeastSquaresClassifierCV,
     MarginClassifier,
     MarginClassifierCV,
     SoftmaxRegression,

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import memory, messages, persistence, row_checks
-from streamnb.estimators.discrete_nb import DiscreteNB
+from streamnb.estimators.drop_ins import DiscreteNB
 from streamnb.estimators.parameters import learned, logs, number_from_0, one_of
 from streamnb.models.linear import LinearModel, OddsModel, sums_of_logs
 from streamnb.rows.boundary import Domain, checked, csr_chunk

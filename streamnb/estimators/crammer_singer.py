@@ -8,8 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.core import messages, persistence
-from streamnb.estimators.trained import TrainedClassifier, learner_of
-from streamnb.estimators.trained_cv import TrainedClassifierCV
+from streamnb.estimators.trained import TrainedClassifier, TrainedClassifierCV, learner_of
 from streamnb.selection.fold_models import FoldModel, models_by_point
 from streamnb.selection.folded_scan import ScannedRows
 from streamnb.training.cutting_planes import CuttingPlanesMethod

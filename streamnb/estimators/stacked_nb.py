@@ -16,12 +16,11 @@ from streamnb.encoding.opening import opened
 from streamnb.encoding.records import Unusual
 from streamnb.estimators.classifier import Classifier, check_parameters, decision_function, fitted_model, model_and_rows
 from streamnb.estimators.incremental import fitted_from
-from streamnb.estimators.least_squares import LeastSquaresClassifier
 from streamnb.estimators.linear_nb import LinearNB, scan_for
 from streamnb.estimators.linear_nb_cv import LinearNBCV
 from streamnb.estimators.preparation import OF_ROWS, fitting, opened_to_fit, restore_rows, state_of_rows
-from streamnb.estimators.trained_cv import TrainedClassifierCV
-from streamnb.estimators.trained_models import SoftmaxRegression
+from streamnb.estimators.trained import TrainedClassifierCV
+from streamnb.estimators.trained_models import LeastSquaresClassifier, SoftmaxRegression
 from streamnb.fits.passes import Pass
 from streamnb.models.linear import LinearModel
 from streamnb.models.on_demand import UnheldModel

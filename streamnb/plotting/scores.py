@@ -10,7 +10,7 @@ import numpy as np
 from streamnb.core import arguments
 from streamnb.estimators.linear_nb_cv import LinearNBCV, judged_grid
 from streamnb.estimators.selector import FeatureSelector
-from streamnb.estimators.trained_cv import TrainedClassifierCV, judged_reads
+from streamnb.estimators.trained import TrainedClassifierCV, judged_reads
 from streamnb.plotting.drawing import (
     COLOURS,
     COUNTED,

@@ -15,8 +15,8 @@ from streamnb.evaluation.tallies import ContentSample
 from streamnb.models.linear import linear_scores
 from streamnb.passes.contract import PassTask, Wants
 from streamnb.problem.losses import SQUARES, TweedieLoss
-from streamnb.regression.exposed import Exposed, LossTotals
 from streamnb.regression.judged import METRICS, JudgedNumbers, NumberTallies, sliced
+from streamnb.regression.newton import Exposed, LossTotals
 from streamnb.regression.systems import System
 from streamnb.regression.target_sums import TargetScan, TargetSums, targets_of
 from streamnb.rows.boundary import checked

@@ -26,8 +26,7 @@ from streamnb.regression import paths
 from streamnb.regression.chosen import check_choice, descending
 from streamnb.regression.conformal import HeldOutResiduals
 from streamnb.regression.errors import RegressionEvaluation
-from streamnb.regression.exposed import ExposedSums
-from streamnb.regression.newton import Model, Newton
+from streamnb.regression.newton import ExposedSums, Model, Newton
 from streamnb.regression.regressor import LinearRegressor
 from streamnb.regression.target_sums import TargetScan
 from streamnb.rows.labels import TARGETS

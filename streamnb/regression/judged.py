@@ -19,7 +19,7 @@ from streamnb.fits.statistic import Mergeable, Statistic, added
 from streamnb.models.linear import linear_scores
 from streamnb.problem.losses import TweedieLoss
 from streamnb.regression.conformal import Residuals
-from streamnb.regression.exposed import Exposed
+from streamnb.regression.newton import Exposed
 from streamnb.regression.target_sums import targets_of
 from streamnb.rows.boundary import checked
 from streamnb.rows.row_blocks import Block, stacked

@@ -13,11 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, guesses, messages, persistence, row_checks
 from streamnb.core.arguments import Bytes, PerRow, Rows
+from streamnb.core.frames import pandas_for
 from streamnb.core.row_checks import hint_at_classes
 from streamnb.encoding.opening import opened
 from streamnb.estimators import one_record, preparation
 from streamnb.estimators.classifier import checked_meta
 from streamnb.estimators.drifting import Drift, drift
+from streamnb.estimators.feature_tables import row_of
 from streamnb.estimators.incremental import check_forgotten_weight, checked_decay
 from streamnb.estimators.preparation import Preparation, StepRequest
 from streamnb.evaluation.intervals import ONE_GROUP
@@ -35,7 +37,6 @@ from streamnb.passes.run import run, run_reads
 from streamnb.problem.losses import SQUARES, TweedieLoss
 from streamnb.regression.conformal import HeldOutResiduals, Residuals
 from streamnb.regression.errors import RegressionEvaluation, ResidualScan
-from streamnb.regression.inference import explain
 from streamnb.regression.judged import JudgedNumbers
 from streamnb.regression.systems import System
 from streamnb.regression.target_sums import TargetScan, TargetSums, check_none_beside
@@ -597,7 +598,32 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         sums = run(self._residuals(offset), rows, RunOptions())[0]
         return float(np.mean(RegressionEvaluation.of(sums, self._loss).d2))
 
-    explain = explain
+    def explain(self, X: Rows) -> Any:
+        """Explain the prediction of one row by the contribution of each feature.
+
+        Parameters
+        ----------
+        X : (1, n_features)
+            One row, in any form that `predict` takes.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns "feature", "value", "weight" and "contribution" (and "target" where there are several);
+            "(intercept)" first, then the largest contributions. They add up to the prediction.
+        """
+        pd, rows = pandas_for("explain"), self._opened(X)
+        values, (weights, intercepts) = row_of(_values, rows, rows.n_features), self._weights
+        names = np.array(["(intercept)", *(self._name_of(j) for j in range(len(weights)))], object)
+        frames = []
+        for k in range(weights.shape[1]):
+            at = np.append(0, 1 + np.argsort(-np.abs(values * weights[:, k]), kind="stable"))
+            columns = {"value": np.append(1.0, values)[at], "weight": np.append(intercepts[k], weights[:, k])[at]}
+            frame = pd.DataFrame(
+                {"feature": names[at], **columns, "contribution": columns["value"] * columns["weight"]}
+            )
+            frames.append(frame if weights.shape[1] == 1 else frame.assign(target=k))
+        return pd.concat(frames, ignore_index=True)
 
     def drift(
         self, X: Rows, before: Rows | None = None, *, threshold: float = 0.2, ignore: Sequence[str] = ()
@@ -756,6 +782,11 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.target_tags.multi_output = True
         return tags
+
+
+def _values(chunk: Any, survey: Any) -> np.ndarray:
+    matrix = chunk.to_matrix()
+    return matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix, np.float64)
 
 
 def weights_without_folds(model: LinearRegressor) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 
 from streamnb.additive.model import AdditiveModel
 from streamnb.estimators.linear_nb_cv import LinearNBCV
-from streamnb.estimators.trained_cv import TrainedClassifierCV
+from streamnb.estimators.trained import TrainedClassifierCV
 from streamnb.estimators.tree_nb import TreeNB
 from streamnb.plotting.drawing import COLOURS, line_style, number_axis, shortened
 from streamnb.plotting.evaluations import ReliabilityDisplay, RocDisplay

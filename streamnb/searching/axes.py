@@ -12,11 +12,10 @@ import scipy.sparse as sp
 from streamnb.additive.classifier import AdditiveClassifier
 from streamnb.core import arguments
 from streamnb.encoding.learning import to_learn
-from streamnb.estimators.least_squares import LabelSpaceCV
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.preparation import check_coded
 from streamnb.estimators.stacked_nb import StackedNB
-from streamnb.estimators.trained_models import MarginClassifierCV, SoftmaxRegressionCV
+from streamnb.estimators.trained_models import LabelSpaceCV, MarginClassifierCV, SoftmaxRegressionCV
 from streamnb.problem.families import Gaussian, as_family
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import L1, Penalty, as_penalty
@@ -26,7 +25,7 @@ from streamnb.rows.source import Source
 from streamnb.rows.tables import NumberSource, TableSource
 from streamnb.rows.texts import TextSource
 from streamnb.searching.encodings import Encoded, check_list, check_once, word
-from streamnb.searching.judging import Judging
+from streamnb.searching.rounds import Judging
 from streamnb.selection.score_table import check_choice
 from streamnb.solving.normal_models import is_own
 

@@ -30,8 +30,7 @@ from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, warn_of_telling
 from streamnb.searching.axes import Setting
 from streamnb.searching.encodings import Encoded
-from streamnb.searching.judging import Judging, ToJudge
-from streamnb.searching.rounds import CandidateGroup, JudgingSteps
+from streamnb.searching.rounds import CandidateGroup, Judging, JudgingSteps, ToJudge
 from streamnb.searching.search_result import Judged
 from streamnb.selection.cross_validation import Candidate, judged_together, scores_of, summing
 from streamnb.selection.out_of_fold import calibrated_out_of_fold

@@ -17,7 +17,7 @@ from streamnb.estimators import linear_nb_cv
 from streamnb.estimators.classifier import check_parameters, model_and_rows
 from streamnb.estimators.linear_nb_cv import LinearNBCV, judged_grid
 from streamnb.estimators.stacked_nb import StackedNB, reads_of_fit
-from streamnb.estimators.trained_cv import (
+from streamnb.estimators.trained import (
     TrainedClassifierCV,
     choose_best,
     fit_best,
@@ -37,9 +37,8 @@ from streamnb.rows.source import FoldRows, Source
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.searching.axes import check_once
 from streamnb.searching.encodings import Encoded, in_memory, rows_at
-from streamnb.searching.judging import Judging, ToJudge
 from streamnb.searching.numbers import generalized, least_squares, scores_inside, scores_of_predictions
-from streamnb.searching.rounds import CandidateGroup, JudgingSteps, beaten
+from streamnb.searching.rounds import CandidateGroup, Judging, JudgingSteps, ToJudge, beaten
 from streamnb.searching.search_result import Judged
 from streamnb.selection.fold_models import FoldModel, judged_models, walked_models, walks_along
 from streamnb.selection.score_table import ENDS, GridScores

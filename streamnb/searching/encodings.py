@@ -25,7 +25,7 @@ from streamnb.rows.preparing import LearnedStep, RowOptions
 from streamnb.rows.source import OutsideFolds, Source
 from streamnb.rows.table_opening import ANY, COMPLETE, is_table
 from streamnb.scanning.class_scan import ClassScan
-from streamnb.searching.judging import Judging
+from streamnb.searching.rounds import Judging
 
 Given = tuple[Any, Any, Any]  # X, y and weights
 AS_NUMBERS: dict[str, Any] = {"bins": None}  # tried by default beside `snb.table`'s

@@ -44,8 +44,7 @@ from streamnb.rows.table_opening import is_table, open_tables
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.searching.axes import FEW_CURVES, is_encoded_table, is_sparse
 from streamnb.searching.encodings import check_once
-from streamnb.searching.judging import Judging, ToJudge
-from streamnb.searching.rounds import CandidateGroup, JudgingSteps
+from streamnb.searching.rounds import CandidateGroup, Judging, JudgingSteps, ToJudge
 from streamnb.searching.search_result import Judged
 
 CLASSES, NUMBERS = "classification", "regression"

@@ -36,7 +36,6 @@ from streamnb.searching.axes import (
 from streamnb.searching.bayes import settings_together
 from streamnb.searching.candidates import OF_ROWS_AS_GIVEN, check_others, group_of, named_models, others_of, regressions
 from streamnb.searching.encodings import Encoded, encoded_rows, of_categories, of_transform
-from streamnb.searching.judging import AUTO, Budget, Judging
 from streamnb.searching.numbers import (
     NUMBERS,
     check_candidates,
@@ -46,7 +45,7 @@ from streamnb.searching.numbers import (
     scorer_of_numbers,
     task_of,
 )
-from streamnb.searching.rounds import CandidateGroup, planned, searched, within_reads
+from streamnb.searching.rounds import AUTO, Budget, CandidateGroup, Judging, planned, searched, within_reads
 from streamnb.searching.search_result import Search
 from streamnb.selection.score_table import check_choice
 

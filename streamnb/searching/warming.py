@@ -14,13 +14,13 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from streamnb.additive.classifier import AdditiveClassifier
 from streamnb.encoding.text import text
 from streamnb.estimators.crammer_singer import CrammerSingerSVM
-from streamnb.estimators.discrete_nb import BernoulliNB, ComplementNB, MultinomialNB, PoissonNB
 from streamnb.estimators.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from streamnb.estimators.gaussian_nb import GaussianNB
-from streamnb.estimators.least_squares import LeastSquaresClassifier, LeastSquaresClassifierCV
+from streamnb.estimators.drop_ins import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB, PoissonNB
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.linear_nb_cv import LinearNBCV
 from streamnb.estimators.trained_models import (
+    LeastSquaresClassifier,
+    LeastSquaresClassifierCV,
     MarginClassifier,
     MarginClassifierCV,
     SoftmaxRegression,

@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
-from streamnb.estimators.trained_cv import choose_best, fit_best, scanned_to_choose
+from streamnb.estimators.trained import choose_best, fit_best, scanned_to_choose
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run_reads

@@ -11,8 +11,7 @@ from sklearn.base import clone
 
 import streamnb as snb
 from streamnb.estimators.categorical_nb import CategoricalNB
-from streamnb.estimators.discrete_nb import BernoulliNB, ComplementNB, MultinomialNB, PoissonNB
-from streamnb.estimators.gaussian_nb import GaussianNB
+from streamnb.estimators.drop_ins import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB, PoissonNB
 from tests.support.strategies import (
     LABELS,
     SIZES,

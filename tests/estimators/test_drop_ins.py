@@ -15,8 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
 from streamnb.estimators.categorical_nb import CategoricalNB
-from streamnb.estimators.discrete_nb import BernoulliNB, ComplementNB, MultinomialNB, PoissonNB
-from streamnb.estimators.gaussian_nb import GaussianNB
+from streamnb.estimators.drop_ins import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB, PoissonNB
 
 THEIRS = {
     MultinomialNB: naive_bayes.MultinomialNB,

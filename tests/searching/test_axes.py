@@ -12,7 +12,7 @@ from streamnb.evaluation.scorers import as_scorer
 from streamnb.rows.opening import opened
 from streamnb.searching.axes import checked, default_candidates, default_transforms, is_sparse, settings_of
 from streamnb.searching.encodings import Encoded
-from streamnb.searching.judging import Judging
+from streamnb.searching.rounds import Judging
 
 
 def settings(scoring="accuracy", **lists):

@@ -17,7 +17,7 @@ from streamnb.passes.contract import RunOptions
 from streamnb.rows.opening import opened
 from streamnb.searching.candidates import fitted_other, group_of, named_models, others_of
 from streamnb.searching.encodings import Encoded, in_memory
-from streamnb.searching.judging import Judging, ToJudge
+from streamnb.searching.rounds import Judging, ToJudge
 
 rng = np.random.default_rng(1)
 Y = np.arange(60) % 2

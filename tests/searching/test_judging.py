@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from streamnb.searching.judging import Budget, divide_reads
+from streamnb.searching.rounds import Budget, divide_reads
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 
 import streamnb as snb
-from streamnb.searching import judging
-from streamnb.searching.judging import Budget
+from streamnb.searching import rounds
+from streamnb.searching.rounds import Budget
 
 rng = np.random.default_rng(2)
 N = 150
@@ -39,7 +39,7 @@ def test_the_better_third_goes_on_where_time_is_short_and_its_scores_are_those_o
 
 def test_only_those_that_may_be_the_best_are_judged_on_more_than_one_fold(monkeypatch):
     """By a rule that says how much is lost: the best of one fold is nearly that of all."""
-    monkeypatch.setattr(judging, "MANY_ROWS", 500)
+    monkeypatch.setattr(rounds, "MANY_ROWS", 500)
     r = np.random.default_rng(0)
     y = r.integers(0, 2, 3000)
     rows = r.poisson(1.0 + y[:, None] * np.array([1.0, 0.5, 0.0]))
@@ -78,7 +78,7 @@ def test_a_budget_of_reads_is_kept_to():
 
 
 def test_what_there_is_no_time_for_is_left_out(capsys, monkeypatch):
-    monkeypatch.setattr(judging, "time", Clock)
+    monkeypatch.setattr(rounds, "time", Clock)
     with pytest.warns(snb.StreamnbWarning, match="left out: 2 candidates"):
         found = snb.search(
             X, Y, families=[], others={name: Slow() for name in "abc"}, budget="0.1s", scoring="accuracy", show=True

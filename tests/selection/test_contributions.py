@@ -6,8 +6,8 @@ from sklearn.datasets import load_digits
 
 import streamnb as snb
 from streamnb.core import memory
-from streamnb.selection.contributions import check_adds_up, judged
 from streamnb.selection.criteria import as_criterion
+from streamnb.selection.wrappers import check_adds_up, judged
 from tests.support.strategies import example
 
 ROWS = example("int")

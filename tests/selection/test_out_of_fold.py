@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import log_loss
 
 import streamnb as snb
-from streamnb.searching import judging
+from streamnb.searching import rounds
 from streamnb.stats import row_sample
 
 X, Y = load_digits(return_X_y=True)
@@ -148,7 +148,7 @@ def test_a_search_calibrates_its_best_model_by_rows_held_out():
 
 def test_one_fold_of_many_rows_calibrates(monkeypatch):
     """The model that was chosen on it, without training those of the other folds."""
-    monkeypatch.setattr(judging, "MANY_ROWS", 500)
+    monkeypatch.setattr(rounds, "MANY_ROWS", 500)
     r = np.random.default_rng(0)
     y = r.integers(0, 4, 6000)
     rows = r.poisson(np.eye(4)[y] + 1.0)

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.tree import DecisionTreeClassifier
 
 import streamnb as snb
-from streamnb.selection import sampled_searches
+from streamnb.selection import features
 
 rng = np.random.default_rng(1)
 BITS = rng.integers(0, 2, (200, 6))
@@ -27,7 +27,7 @@ def naive(x, codes, prior, n_neighbors):
 
 @pytest.mark.parametrize("at_once", [1, 1 << 20])
 def test_it_is_what_the_definition_says(at_once, monkeypatch):
-    monkeypatch.setattr(sampled_searches, "AT_ONCE", at_once)
+    monkeypatch.setattr(features, "AT_ONCE", at_once)
     codes = rng.integers(0, 3, 60)
     x = rng.normal(size=(60, 4)) + codes[:, None] * [0, 1, 0, 0]
     x[:, 3] = 2.0  # constant
@@ -53,7 +53,7 @@ def test_some_candidates_rare_classes_and_any_blocks():
     whole = snb.FeatureSelector(search, 2).fit(BITS, y)
     cut = snb.FeatureSelector(search, 2).fit(lambda: ((BITS[i : i + 9], y[i : i + 9]) for i in range(0, 200, 9)))
     np.testing.assert_array_equal(whole.scores_, cut.scores_)
-    assert np.count_nonzero(whole.scores_ == sampled_searches.UNSEEN) == 3
+    assert np.count_nonzero(whole.scores_ == features.UNSEEN) == 3
     alone = snb.FeatureSelector("relief", 1).fit(BITS, np.where(np.arange(200) < 1, 2, XOR))  # a class of one row
     assert np.isfinite(alone.scores_).all()
 

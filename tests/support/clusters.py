@@ -21,7 +21,7 @@ PATIENT = {  # with workers that start, or answer, late
     "distributed.scheduler.worker-ttl": None,
     "distributed.worker.profile.enabled": False,  # its look at all threads can wait forever (python/cpython#106883)
 }
-PRELOADED = ["distributed", "zarr", "streamnb.passes.dask_workers", "streamnb.estimators.trained_cv"]
+PRELOADED = ["distributed", "zarr", "streamnb.passes.dask_workers", "streamnb.estimators.trained"]
 
 
 @contextmanager

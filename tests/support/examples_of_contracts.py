@@ -74,11 +74,11 @@ from streamnb.scanning.user_tasks import _UserTask
 from streamnb.searching.bayes import TriedScan
 from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.cross_validation import GridOfFold, ScoringTask
+from streamnb.selection.features import PairScan
 from streamnb.selection.fold_judge import FoldJudge
 from streamnb.selection.fold_models import HeldOut
 from streamnb.selection.folded_scan import without_split
 from streamnb.selection.grid_models import GridModels
-from streamnb.selection.redundancy import PairScan
 from streamnb.sharing.learned_columns import SiteRows
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.histograms import Grid

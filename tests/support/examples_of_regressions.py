@@ -12,10 +12,10 @@ from streamnb.passes.contract import PassTask
 from streamnb.problem.losses import TweedieLoss
 from streamnb.regression.conformal import HeldOutResiduals
 from streamnb.regression.errors import ResidualScan
-from streamnb.regression.exposed import CurvedSums, ExposedSums, LossTotals
 from streamnb.regression.judged import JudgedNumbers
+from streamnb.regression.newton import CurvedSums, ExposedSums, LossTotals
+from streamnb.regression.penalised import TargetRead, WideSums
 from streamnb.regression.target_sums import TargetScan
-from streamnb.regression.wide import TargetRead, WideSums
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
