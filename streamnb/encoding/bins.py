@@ -11,11 +11,9 @@ import scipy.sparse as sp
 
 from streamnb.core import arguments, persistence, row_checks
 from streamnb.core.messages import warn
-from streamnb.passes.contract import PassTask, Report
-from streamnb.rows.boundary import checked
 from streamnb.rows.preparing import LearnedStep
-from streamnb.rows.row_blocks import Block, Chunk
-from streamnb.stats.value_counts import CountingValues, ValueCells, ValueCounts
+from streamnb.rows.row_blocks import Chunk
+from streamnb.stats.value_counts import ValueCells, ValueCounts
 
 STRATEGIES = ("quantile", "uniform")
 
@@ -42,27 +40,6 @@ def indicators(places: np.ndarray, n_columns: int) -> sp.csr_array:
     """Rows with a 1 in each of these columns, as in `at_places`."""
     indices, indptr = at_places(places)
     return sp.csr_array((np.ones(len(indices)), indices, indptr), shape=(len(places), n_columns))
-
-
-@dataclass(frozen=True)
-class ValueScan(PassTask):
-    """Counts the values of each feature, missing ones included; weights are numbers of copies."""
-
-    memory_limit: int | None = None
-    title = "bins"
-
-    def partial(self) -> CountingValues:
-        return CountingValues(self.memory_limit)
-
-    def add(self, partial: CountingValues, block: Block) -> None:
-        partial.add(checked(block, missing=True)[0], block.weight)
-
-    def about(self) -> dict[str, str]:
-        return {"the task": self.name}
-
-    def ended(self, total: Any, report: Report) -> Any:
-        row_checks.check_min_size(report.rows, total.n_features or 1)
-        return total
 
 
 @persistence.register

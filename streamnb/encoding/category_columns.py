@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import cached_property, partial, reduce
 from hashlib import blake2b
-from operator import add
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,8 +16,9 @@ from streamnb.core import memory, messages, persistence, row_checks
 from streamnb.core.frames import pandas_for
 from streamnb.core.messages import DataError
 from streamnb.encoding.bins import indicators
+from streamnb.fits.statistic import Statistic
 from streamnb.kernels.row_values import GOLDEN, scatter_bits
-from streamnb.passes.contract import PassTask, Report
+from streamnb.passes.contract import Report
 from streamnb.rows.boundary import DATES, checked, is_dask
 from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.row_blocks import Block, Chunk
@@ -29,80 +29,86 @@ NUMERAL = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]*[1-9])?")  # a number as P
 _WHOLE = 2.0**53  # whole numbers up to this are exact in float64
 
 
-@dataclass(frozen=True, eq=False)
-class LevelsSeen:
-    """The sorted distinct values of some columns of X; `n_features` is the width of X, 0 if there were no rows."""
-
-    n_features: int
-    columns: np.ndarray
-    values: tuple[np.ndarray, ...]
-
-    @property
-    def nbytes(self) -> int:
-        return sum(each.nbytes for each in self.values)
-
-    def __add__(self, other: "LevelsSeen") -> "LevelsSeen":
-        if not self.n_features or not other.n_features:
-            return self if self.n_features else other
-        row_checks.check_n_features(other.n_features, self.n_features)
-        pairs = zip(self.values, other.values, strict=True)
-        return LevelsSeen(self.n_features, self.columns, tuple(np.union1d(a, b) for a, b in pairs))
-
-    def arrays(self) -> dict[str, Any]:
-        return {"n_features": self.n_features, "columns": self.columns, "values": list(self.values)}
+Values = list[np.ndarray]  # the sorted distinct values of each column
 
 
-class LevelCollector:
-    """Collects distinct values block by block; runs of similar size are merged, so that each value moves few times."""
-
-    def __init__(self, memory_limit: int | None):
-        self._limit = memory.allowed(memory_limit)
-        self._runs: list[LevelsSeen] = []
-
-    @property
-    def nbytes(self) -> int:
-        return sum(run.nbytes for run in self._runs)
-
-    def add(self, codes: np.ndarray, columns: np.ndarray, n_features: int) -> None:
-        """Add the codes of some columns of a block, (n_rows, n_columns)."""
-        seen = LevelsSeen(n_features, columns, tuple(map(np.unique, np.ascontiguousarray(codes.T))))
-        while self._runs and self._runs[-1].nbytes < 2 * seen.nbytes:
-            seen = self._runs.pop() + seen
-        self._runs.append(seen)
-        if self.nbytes > self._limit:
-            cure = "give a larger memory_limit, or fewer values: take them modulo some number"
-            memory.refuse("the values of columns of categories", self.nbytes, self._limit, cure)
-
-    def finish(self) -> LevelsSeen:
-        return reduce(add, self._runs, LevelsSeen(0, np.zeros(0, np.int64), ()))
+def _in_one_run(runs: list[Values], others: list[Values]) -> list[Values]:
+    """The values in any of several runs, in a single one."""
+    runs = runs + others
+    return [[reduce(np.union1d, of_column) for of_column in zip(*runs, strict=True)]] if runs else []
 
 
-@dataclass(frozen=True)
-class LevelScan(PassTask):
-    """Finds the values of categorical columns; `columns` maps the width of X to their numbers."""
+def _same_width(one: int, other: int) -> int:
+    if one and other:
+        row_checks.check_n_features(other, one)
+    return one or other
 
-    columns: Callable[[int], np.ndarray]
+
+@dataclass(eq=False)
+class LevelsSeen(Statistic):
+    """The distinct values of some columns of X.
+
+    Runs of values of similar size are merged, so that each value moves few times.
+
+    Attributes
+    ----------
+    columns_of : callable
+        Maps the width of X to the numbers of the columns.
+    memory_limit : int, optional
+    n_features : int
+        The width of X, 0 if there were no rows.
+    runs : list of lists of (n_values,) float64, sorted
+    """
+
+    columns_of: Callable[[int], np.ndarray]
     memory_limit: int | None = None
+    n_features: Annotated[int, _same_width] = 0
+    runs: Annotated[list[Values], _in_one_run] = field(default_factory=list)
     title = "categories"
 
-    def partial(self) -> LevelCollector:
-        return LevelCollector(self.memory_limit)
+    @property
+    def columns(self) -> np.ndarray:
+        """The numbers of the columns."""
+        return self.columns_of(self.n_features) if self.n_features else np.zeros(0, np.int64)
 
-    def add(self, partial: LevelCollector, block: Block) -> None:
+    @property
+    def values(self) -> Values:
+        """The sorted distinct values of each column."""
+        return [values for run in self.runs for values in run]
+
+    def add_block(self, block: Block) -> None:
         chunk = checked(block, missing=True)[0]
-        columns = self.columns(chunk.shape[1])
-        codes = codes_of(chunk, columns)
-        partial.add(codes if block.weight is None else codes[block.weight > 0.0], columns, chunk.shape[1])
+        self.n_features = _same_width(self.n_features, chunk.shape[1])
+        codes = codes_of(chunk, self.columns)
+        self.add(codes if block.weight is None else codes[block.weight > 0.0])
+
+    def add(self, codes: np.ndarray) -> None:  # type: ignore[override]
+        """Add codes of the columns, (n_rows, n_columns)."""
+        seen = [list(map(np.unique, np.ascontiguousarray(codes.T)))]
+        while self.runs and memory.bytes_of(self.runs[-1]) < 2 * memory.bytes_of(seen):
+            seen = _in_one_run([self.runs.pop()], seen)
+        self.runs += seen
+        limit = memory.allowed(self.memory_limit)
+        if self.nbytes > limit:
+            cure = "give a larger memory_limit, or fewer values: take them modulo some number"
+            memory.refuse("the values of columns of categories", self.nbytes, limit, cure)
+
+    def finish(self) -> Self:
+        return replace(self, runs=_in_one_run(self.runs, []))
+
+    def ended(self, report: Report) -> Self:
+        row_checks.check_min_size(report.rows, self.n_features or 1)
+        return self
 
     def about(self) -> dict[str, str]:
-        return {"the task": self.name}
+        return {}
 
-    def ended(self, total: LevelsSeen, report: Report) -> LevelsSeen:
-        row_checks.check_min_size(report.rows, total.n_features or 1)
-        return total
+    def arrays(self) -> dict[str, Any]:
+        return {"n_features": self.n_features, "columns": self.columns, "values": self.values}
 
-    def total(self, arrays: Any) -> LevelsSeen:
-        return LevelsSeen(int(arrays["n_features"]), arrays["columns"], tuple(arrays["values"]))
+    def of_arrays(self, arrays: Any) -> Self:
+        values = list(arrays["values"])
+        return replace(self, n_features=int(arrays["n_features"]), runs=[values] if values else [])
 
 
 @persistence.register
@@ -125,7 +131,7 @@ class CategoryColumns(LearnedStep):
     @classmethod
     def of(cls, seen: LevelsSeen) -> "CategoryColumns":
         """Columns for the values that occurred."""
-        return cls(seen.n_features, seen.columns, list(seen.values))
+        return cls(seen.n_features, seen.columns, seen.values)
 
     @property
     def n_features(self) -> int:

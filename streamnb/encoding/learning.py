@@ -1,21 +1,22 @@
 """Learns transforms of rows in a pass before the scan: bins, column maps, values of categories."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import persistence, row_checks
-from streamnb.encoding.bins import BinEdges, ValueScan
-from streamnb.encoding.category_columns import CategoryColumns, LevelScan, are_some_of, warn_of_distinct
+from streamnb.encoding.bins import BinEdges
+from streamnb.encoding.category_columns import CategoryColumns, LevelsSeen, are_some_of, warn_of_distinct
 from streamnb.fits.fit import answered
 from streamnb.fits.passes import Pass, picked
+from streamnb.fits.statistic import Statistic
 from streamnb.passes.answering import answer
-from streamnb.passes.contract import PassTask, Reading, Report, RunOptions, Wants
+from streamnb.passes.contract import Reading, Report, RunOptions
 from streamnb.rows.in_arrays import DaskSource
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import (
@@ -52,35 +53,56 @@ def copies_of(weight: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         rest, unit = rest - copies * size, unit - 1
 
 
-class WeighedTotal:
-    """The total, or partial result, of the copies in each unit; `ABSENT` has that of the rows of weight 0, if asked."""
+def _of_both(one: dict[int, Any], other: dict[int, Any]) -> dict[int, Any]:
+    """The sums in each unit."""
+    units = dict(one)
+    for unit, part in other.items():
+        units[unit] = units[unit] + part if unit in units else part
+    return units
 
-    def __init__(self, units: dict[int, Any]):
-        self.units = units
+
+@dataclass(eq=False)
+class OfCopies(Statistic):
+    """Sums of a statistic that counts whole numbers of copies, for rows of any weights.
+
+    Attributes
+    ----------
+    statistic : Statistic
+        Of no rows. It takes the weights of a block as numbers of copies, and has `scaled(factor)`.
+    absent : bool
+        Whether it has `beside(other)`, with what is to be known of rows of weight 0.
+    units : dict of int to Statistic
+        The sums of the copies in each unit; `ABSENT` has those of the rows of weight 0.
+    """
+
+    statistic: Any
+    absent: bool = False
+    units: Annotated[dict[int, Any], _of_both] = field(default_factory=dict)
 
     @property
-    def nbytes(self) -> int:
-        return sum(part.nbytes for part in self.units.values())
+    def title(self) -> str:  # type: ignore[override]
+        return self.statistic.title
 
-    def __add__(self, other: "WeighedTotal") -> "WeighedTotal":
-        units = dict(self.units)
-        for unit, part in other.units.items():
-            units[unit] = units[unit] + part if unit in units else part
-        return WeighedTotal(units)
+    def add_block(self, block: Block) -> None:
+        """Add the copies of each unit."""
+        if block.weight is None:
+            self._add(0, block)
+            return
+        weight = row_checks.check_weights(block.weight, block.first_row)
+        for unit, copies in copies_of(weight):
+            self._add(unit, _in_copies(block, copies), block)
+        if self.absent and not weight.all():
+            self._add(ABSENT, _in_copies(block, (weight == 0.0).astype(np.int64)), block)
 
-    def changed(self, change: Callable[[Any], Any]) -> "WeighedTotal":
-        """The total with the part of each unit changed."""
-        return WeighedTotal({unit: change(part) for unit, part in self.units.items()})
-
-    def finish(self) -> "WeighedTotal":
-        """Turn the partial results into totals."""
-        return self.changed(lambda part: part.finish())
-
-    def arrays(self) -> Mapping[str, Any]:
-        if [*self.units] == [0]:  # as before rows had weights
-            return self.units[0].arrays()
-        units = sorted(self.units)
-        return {"units": units, "totals": [self.units[unit].arrays() for unit in units]}
+    def _add(self, unit: int, part: Block, block: Block | None = None) -> None:
+        if unit not in self.units:
+            self.units[unit] = self.statistic.begun()
+        try:
+            self.units[unit].add_block(part)
+        except ValueError:
+            if block is not None:
+                self.statistic.begun().add_block(block)  # raises it with the row's number among all
+            raise
 
     @property
     def has_weight(self) -> bool:
@@ -88,76 +110,34 @@ class WeighedTotal:
         return bool(self.units.keys() - {ABSENT})
 
     def whole(self) -> Any:
-        """The total of all rows, whose counts are the weights."""
+        """The statistic of all rows, whose counts are the weights."""
         units = sorted(self.units.keys() - {ABSENT}, reverse=True)
         if not units:
             row_checks.check_total_weight(0.0)
         total = self.units[0] if units == [0] else reduce(add, [self.units[u].scaled(2.0 ** (BITS * u)) for u in units])
         return total.beside(self.units[ABSENT]) if ABSENT in self.units else total
 
-
-@dataclass(frozen=True, eq=False)
-class OfCopies(PassTask):
-    """Runs a task that counts whole numbers of copies on rows of any weights.
-
-    Parameters
-    ----------
-    task : PassTask
-        It takes the weights of a block as numbers of copies. Its totals have `scaled(factor)`.
-    absent : bool
-        Whether totals have `beside(total)`, with what is to be known of rows of weight 0.
-    """
-
-    task: PassTask
-    absent: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "title", self.task.title)
-
-    @property
-    def name(self) -> str:
-        return self.task.name
-
-    def partial(self) -> WeighedTotal:
-        return WeighedTotal({})
-
-    def add(self, partial: WeighedTotal, block: Block) -> None:
-        """Add the copies of each unit."""
-        if block.weight is None:
-            self._add(partial, 0, block)
-            return
-        weight = row_checks.check_weights(block.weight, block.first_row)
-        for unit, copies in copies_of(weight):
-            self._add(partial, unit, _in_copies(block, copies), block)
-        if self.absent and not weight.all():
-            self._add(partial, ABSENT, _in_copies(block, (weight == 0.0).astype(np.int64)), block)
-
-    def _add(self, partial: WeighedTotal, unit: int, part: Block, block: Block | None = None) -> None:
-        if unit not in partial.units:
-            partial.units[unit] = self.task.partial()
-        try:
-            self.task.add(partial.units[unit], part)
-        except ValueError:
-            if block is not None:
-                self.task.add(self.task.partial(), block)  # raises it with the row's number among all
-            raise
-
-    def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
-        return self.task.wants(n_rows, n_features)
-
-    def ended(self, total: WeighedTotal, report: Report) -> WeighedTotal:
-        if total.has_weight or not report.rows:
-            self.task.ended(total.whole() if report.rows else self.task.partial().finish(), report)
-        return total
+    def ended(self, report: Report) -> Self:
+        if not report.rows:
+            self.statistic.ended(report)
+        elif self.has_weight:
+            self.whole().ended(report)
+        return self
 
     def about(self) -> dict[str, str]:
-        return self.task.about()
+        return self.statistic.about()
 
-    def total(self, arrays: Mapping[str, Any]) -> WeighedTotal:
+    def arrays(self) -> Mapping[str, Any]:
+        if [*self.units] == [0]:  # as before rows had weights
+            return self.units[0].arrays()
+        units = sorted(self.units)
+        return {"units": units, "totals": [self.units[unit].arrays() for unit in units]}
+
+    def of_arrays(self, arrays: Mapping[str, Any]) -> Self:
         if "units" not in arrays:
-            return WeighedTotal({0: self.task.total(arrays)})
+            return replace(self, units={0: self.statistic.of_arrays(arrays)})
         units = persistence.part(arrays, "units", list[int])
-        return WeighedTotal(dict(zip(units, map(self.task.total, arrays["totals"]), strict=True)))
+        return replace(self, units=dict(zip(units, map(self.statistic.of_arrays, arrays["totals"]), strict=True)))
 
 
 def _in_copies(block: Block, copies: np.ndarray) -> Block:
@@ -177,13 +157,13 @@ class StepsOfFolds:
 
 
 def totals_of(
-    task: PassTask, rows: Source, options: RunOptions, folding: Folding | None
+    statistic: Statistic, rows: Source, options: RunOptions, folding: Folding | None
 ) -> Reading[tuple[Any, list[Any], Report]]:
-    """Run a task in one pass: its total over all rows and, for each split, over the rows outside its fold."""
+    """Add up a statistic in one pass: its total over all rows and, for each split, over the rows outside its fold."""
     n_splits = 0 if folding is None else folding.n_splits
-    passes = [Pass(task), *(Pass(task, without=split) for split in range(n_splits))]
+    passes = [Pass(statistic), *(Pass(statistic, without=split) for split in range(n_splits))]
     totals, _, report = yield from answered(passes, rows, replace(options, checkpoint=None), folding)
-    if isinstance(task, OfCopies):
+    if isinstance(statistic, OfCopies):
         for split, total in enumerate(totals[1:]):
             check_learns(float(total.has_weight), split, n_splits if folding is None else folding.n_folds)
         totals = [total.whole() for total in totals]
@@ -191,9 +171,9 @@ def totals_of(
     return whole, outside, report
 
 
-def values_task(options: RunOptions) -> OfCopies:
-    """The task that counts the values of all columns, as bins and column maps are learned from them."""
-    return OfCopies(ValueScan(options.memory_limit), absent=True)
+def counted_values(options: RunOptions) -> OfCopies:
+    """Counts of the values of all columns, of no rows yet; bins and column maps are learned from them."""
+    return OfCopies(ValueCounts(memory_limit=options.memory_limit), absent=True)
 
 
 def learned_maps(
@@ -204,7 +184,7 @@ def learned_maps(
     if set(found) <= {NONE}:
         return found
     rows.check_read_again(f"{who} with maps=")
-    whole, outside, _ = yield from totals_of(values_task(options), rows, options, folding)
+    whole, outside, _ = yield from totals_of(counted_values(options), rows, options, folding)
     if LOG1P in found:  # decided by all rows, because those of each held-out fold must have logarithms, too
         found[LOG1P] = StepsOfFolds(LogColumns((whole.low if whole.lowest is None else whole.lowest) > -1.0))
     if QUANTILE_NORMAL in found:
@@ -298,7 +278,7 @@ def learned_by_fold(
     if request is None:
         return StepsOfFolds()
     rows.check_read_again(who)
-    whole, outside, _ = yield from totals_of(values_task(options), rows, options, folding)
+    whole, outside, _ = yield from totals_of(counted_values(options), rows, options, folding)
     steps = StepsOfFolds(step_of(request, whole), [step_of(request, counts) for counts in outside])
     if not isinstance(steps.whole, BinEdges):
         return steps
@@ -317,7 +297,7 @@ def learned_levels(
 ) -> Reading[StepsOfFolds]:
     """Learn the values of categorical columns in one pass, from all rows and from those outside each fold."""
     rows.check_read_again(who)
-    seen, outside, report = yield from totals_of(LevelScan(columns, options.memory_limit), rows, options, folding)
+    seen, outside, report = yield from totals_of(LevelsSeen(columns, options.memory_limit), rows, options, folding)
     warn_of_distinct(list(map(len, seen.values)), seen.columns.tolist(), report.rows)
     return StepsOfFolds(CategoryColumns.of(seen), list(map(CategoryColumns.of, outside)))
 

@@ -6,18 +6,21 @@ The loops over bytes are in `kernels/ngrams`.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from typing import Any
+from operator import add
+from typing import Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import arguments, memory, persistence
+from streamnb.core.descriptions import shown
 from streamnb.core.messages import DataError
 from streamnb.encoding.records import KINDS, seeds, tokens
+from streamnb.fits.statistic import Statistic
 from streamnb.kernels import ngrams
-from streamnb.passes.contract import PassTask
+from streamnb.passes.contract import Report
 from streamnb.rows.row_blocks import Block, frozen
 from streamnb.rows.texts import Texts, TextSource, of_strings
 
@@ -209,72 +212,53 @@ PLACES, SAMPLE_ROWS = 64, 256  # positions at which rows are sampled for names, 
 SHOWN = 3  # tokens of a column that appear in its name
 
 
-class TokenCounts:
-    """The count of each token; both partial result and total."""
+@dataclass(eq=False)
+class TokenCounts(Statistic):
+    """The count of each n-gram of texts, as bytes of UTF-8; weights are numbers of copies."""
 
-    def __init__(self, tokens: Any = (), counts: Any = (), limit: int | None = None):
-        self.counts: Counter[Any] = Counter()
-        for token, n in zip(tokens, counts, strict=True):
-            self.counts[token.encode() if isinstance(token, str) else token] = int(n)
-        self._limit = limit
+    ngrams: NGrams
+    memory_limit: int | None = None
+    counts: Annotated[Counter[bytes], add] = field(default_factory=Counter)
+    title = "vocabulary"
 
     @property
     def nbytes(self) -> int:
         return ENTRY_BYTES * len(self.counts)
 
-    def add(self, found: Mapping[bytes, int]) -> None:
-        self.counts.update(found)
-        if self.nbytes > memory.allowed(self._limit):
+    def add_block(self, block: Block) -> None:
+        texts, table = self.ngrams.readable(block.X, block.first_row)
+        copies = np.ones(block.n_rows, np.int64) if block.weight is None else block.weight.astype(np.int64)
+        for kind, sizes in ((ngrams.WORDS, self.ngrams.words), (ngrams.CHARACTERS, self.ngrams.chars)):
+            if sizes is not None:
+                self.counts.update(_counted(texts, copies, table, kind, sizes))
+        if self.nbytes > memory.allowed(self.memory_limit):
             raise MemoryError(
                 f"the texts have more than {len(self.counts):,} different tokens, which take "
                 f"{memory.size(self.nbytes)} while a vocabulary is learned; take hashed columns "
                 "(vocabulary=None), shorter n-grams, or a larger memory_limit"
             )
 
-    def __add__(self, other: "TokenCounts") -> "TokenCounts":
-        both = TokenCounts(limit=self._limit)
-        both.counts = self.counts + other.counts
-        return both
-
-    def scaled(self, factor: float) -> "TokenCounts":
+    def scaled(self, factor: float) -> Self:
         """The counts multiplied by a factor."""
-        scaled = TokenCounts(limit=self._limit)
-        scaled.counts.update({token: count * factor for token, count in self.counts.items()})
-        return scaled
+        return replace(self, counts=Counter({token: count * factor for token, count in self.counts.items()}))
+
+    def ended(self, report: Report) -> Self:
+        return self
+
+    def about(self) -> dict[str, str]:
+        return {"ngrams": shown(self.ngrams)}
 
     def arrays(self) -> dict[str, Any]:
         return {"tokens": [token.decode() for token in self.counts], "counts": list(self.counts.values())}
 
-    def finish(self) -> "TokenCounts":
-        return self
+    def of_arrays(self, arrays: Mapping[str, Any]) -> Self:
+        tokens, counts = persistence.part(arrays, "tokens", list[str]), persistence.part(arrays, "counts", list[int])
+        return replace(self, counts=Counter(dict(zip(map(str.encode, tokens), counts, strict=True))))
 
     def most_frequent(self, n: int) -> tuple[str, ...]:
         """The n most frequent tokens, sorted by code points, which also break ties."""
         chosen = sorted(self.counts, key=lambda token: (-self.counts[token], token))[:n]
         return tuple(token.decode() for token in sorted(chosen))
-
-
-@dataclass(frozen=True)
-class TokenScan(PassTask):
-    """Counts the n-grams of texts; weights are numbers of copies."""
-
-    ngrams: NGrams
-    memory_limit: int | None = None
-    title = "vocabulary"
-
-    def partial(self) -> TokenCounts:
-        return TokenCounts(limit=self.memory_limit)
-
-    def total(self, arrays: Mapping[str, Any]) -> TokenCounts:
-        tokens, counts = persistence.part(arrays, "tokens", list[str]), persistence.part(arrays, "counts", list[int])
-        return TokenCounts(tokens, counts, self.memory_limit)
-
-    def add(self, partial: TokenCounts, block: Block) -> None:
-        texts, table = self.ngrams.readable(block.X, block.first_row)
-        copies = np.ones(block.n_rows, np.int64) if block.weight is None else block.weight.astype(np.int64)
-        for kind, sizes in ((ngrams.WORDS, self.ngrams.words), (ngrams.CHARACTERS, self.ngrams.chars)):
-            if sizes is not None:
-                partial.add(_counted(texts, copies, table, kind, sizes))
 
 
 def _counted(

@@ -20,7 +20,8 @@ from streamnb.encoding.records import KINDS
 from streamnb.encoding.table_codes import BinCodes, Code, LevelCodes, OneNumber, PlainNumber, SharedHash, ordered
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.table_growth import Growth, has_columns
-from streamnb.encoding.table_scan import LevelCounts, TableCounts, TableScan
+from streamnb.encoding.table_scan import LevelCounts, TableCounts
+from streamnb.fits.passes import StatisticTask
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.table_columns import (
@@ -323,12 +324,12 @@ def table(
     n_threads = check_n_threads(n_threads)
     options = ColumnOptions(categorical, text, bins, dates, pairs, min_count, missing, hash_features, hashed)
     to_learn = TableToLearn(X, y, weight, groups, columns, options, (n_threads, memory_limit))
-    counts, _ = run(to_learn.task, to_learn.rows, RunOptions(None, n_threads))
+    counts, _ = run(StatisticTask(to_learn.statistic), to_learn.rows, RunOptions(None, n_threads))
     return to_learn.encoded(counts.whole())
 
 
 class TableToLearn:
-    """A table whose encoding is learned in a pass: run `task` on `rows`, and give its total to `encoded`."""
+    """A table whose encoding is learned in a pass: add `rows` to `statistic`, and give it to `encoded`."""
 
     _searched = False  # whether the arguments are those of an encoding in `search`, for warnings
 
@@ -343,7 +344,7 @@ class TableToLearn:
         self.rows = TableSource.of_columns(self._tables, self.kinds, self.zones, y, weight, self._n_threads)
         limit = check_memory_limit(memory_limit)
         self.parts = options.parts(self._tables, self.kinds)
-        self.task = OfCopies(TableScan(self.parts, options.n_hashed, limit))
+        self.statistic = OfCopies(TableCounts(self.parts, options.n_hashed, limit))
 
     @classmethod
     def from_options(cls, X: Any, y: Any, weight: Any, options: Mapping[str, Any]) -> TableToLearn:

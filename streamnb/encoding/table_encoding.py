@@ -18,7 +18,8 @@ from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.ngrams import NGrams, named
 from streamnb.encoding.table_codes import NONE, BinCodes, Code, LevelCodes, OneNumber, PlainNumber, SharedHash
 from streamnb.encoding.table_growth import Growth, has_columns, shrunk
-from streamnb.encoding.table_scan import TableScan, UnknownValues
+from streamnb.encoding.table_scan import TableCounts, UnknownValues
+from streamnb.fits.passes import StatisticTask
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.dask_blocks import of_partitions
 from streamnb.passes.run import run
@@ -277,7 +278,7 @@ class TableEncoding(persistence.Parameters, Encoding):
         kinds = growth.kinds_in(tables.schema, self.columns)
         parts = tuple(part for part in growth.parts if {*part.columns} <= kinds.keys())
         rows = TableSource.of_columns(tables, kinds, growth.zones, None, None, options.threads)
-        counts, _ = run(TableScan(parts, growth.most, options.memory_limit), rows, options)
+        counts, _ = run(StatisticTask(TableCounts(parts, growth.most, options.memory_limit)), rows, options)
         learned = dict(zip(counts.parts, counts.of_parts, strict=True))
         own = dict(self.coded)
         constant = {

@@ -2,17 +2,19 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from operator import add
 from threading import Lock
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
 from streamnb.core import memory, persistence, row_checks
+from streamnb.core.descriptions import shown
 from streamnb.core.messages import listed, warn
 from streamnb.encoding.ngrams import ENTRY_BYTES
 from streamnb.encoding.table_codes import LevelCodes
-from streamnb.passes.contract import PassTask
+from streamnb.fits.statistic import Statistic, added
 from streamnb.rows.row_blocks import Block
 from streamnb.rows.table_columns import LEVEL, Coded, ColumnPart, levels_of, numbers_of, same_values, strings_of
 from streamnb.stats.value_counts import NOTHING, ValueCells, ValueCounts, cells_of, counted_cells
@@ -50,23 +52,31 @@ class LevelCounts:
         return ENTRY_BYTES * len(self.counts)
 
 
-class TableCounts:
-    """A `LevelCounts` or `ValueCounts` for each part of a table; both partial result and total."""
+@dataclass(eq=False)
+class TableCounts(Statistic):
+    """A `LevelCounts` or `ValueCounts` for each part of a table; weights are numbers of copies.
 
-    def __init__(self, parts: tuple[ColumnPart, ...], most: int, limit: int | None = None):
-        self.parts, self._most, self._limit = parts, most, limit
-        self.n_rows: float = 0
-        self.of_parts: list[Any] = [
-            LevelCounts({}, 0, most) if part.role == LEVEL else _of_numbers(NOTHING, 0, np.empty(0)) for part in parts
-        ]
+    Categories of more than `most` values are not counted.
+    """
+
+    parts: tuple[ColumnPart, ...]
+    most: int
+    memory_limit: int | None = None
+    n_rows: Annotated[float, add] = 0
+    of_parts: Annotated[list[Any], added] = field(default_factory=list)
+    title = "columns"
+
+    def __post_init__(self) -> None:
+        if not self.of_parts:
+            self.of_parts = [self._missing(part, 0) for part in self.parts]
         self._pending: dict[int, tuple[Any, np.ndarray]] = {}  # values of the last blocks, by part, and their counts
 
-    @property
-    def nbytes(self) -> int:
-        return sum(counts.nbytes for counts in self.of_parts)
+    def _missing(self, part: ColumnPart, n_rows: float) -> Any:
+        """The counts of a part that is missing in all of these rows."""
+        return LevelCounts({}, n_rows, self.most) if part.role == LEVEL else _of_numbers(NOTHING, n_rows, np.empty(0))
 
-    def add(self, block: Block) -> None:
-        """Count the values of a block of rows, whose weights are numbers of copies."""
+    def add_block(self, block: Block) -> None:
+        """Count the values of a block of rows."""
         self.n_rows += block.n_rows if block.weight is None else int(block.weight.sum())
         for k, part in enumerate(self.parts):
             if part.role == LEVEL:
@@ -74,20 +84,17 @@ class TableCounts:
             else:
                 self.of_parts[k] += _numbers(part, block, self.of_parts[k].features[0].shift)
         cure = "leave columns out with columns=, give a smaller hash_features, or a larger memory_limit"
-        memory.check(f"the values of {len(self.parts)} columns, counted", self.nbytes, self._limit, cure)
+        memory.check(f"the values of {len(self.parts)} columns, counted", self.nbytes, self.memory_limit, cure)
 
-    def __add__(self, other: "TableCounts") -> "TableCounts":
-        both = TableCounts(self.parts, self._most, self._limit)
-        both.n_rows = self.n_rows + other.n_rows
+    def __add__(self, other: Self) -> Self:
         theirs = dict(zip(other.parts, other.of_parts, strict=True))  # other sites may have another order of columns
-        both.of_parts = [ours + theirs[part] for part, ours in zip(self.parts, self.of_parts, strict=True)]
-        return both
+        of_parts = [ours + theirs[part] for part, ours in zip(self.parts, self.of_parts, strict=True)]
+        return replace(self, n_rows=self.n_rows + other.n_rows, of_parts=of_parts)
 
-    def scaled(self, factor: float) -> "TableCounts":
+    def scaled(self, factor: float) -> Self:
         """The counts multiplied by a factor."""
-        made = TableCounts(self.parts, self._most, self._limit)
-        made.n_rows, made.of_parts = self.n_rows * factor, [part.scaled(factor) for part in self.of_parts]
-        return made
+        of_parts = [part.scaled(factor) for part in self.of_parts]
+        return replace(self, n_rows=self.n_rows * factor, of_parts=of_parts)
 
     def _add_levels(self, k: int, coded: Coded, copies: np.ndarray | None) -> None:
         """Count values by their codes as long as blocks have the same distinct values."""
@@ -117,23 +124,19 @@ class TableCounts:
                 return False
         return True
 
-    def with_missing(self, parts: tuple[ColumnPart, ...]) -> "TableCounts":
+    def with_missing(self, parts: tuple[ColumnPart, ...]) -> Self:
         """The counts of these parts, of which those that are not counted here are missing in every row."""
-        made, known = TableCounts(parts, self._most, self._limit), dict(zip(self.parts, self.of_parts, strict=True))
-        made.n_rows = self.n_rows
-        for k, part in enumerate(parts):
-            if part in known:
-                made.of_parts[k] = known[part]
-            elif part.role == LEVEL:
-                made.of_parts[k] = LevelCounts({}, self.n_rows, self._most)
-            else:
-                made.of_parts[k] = _of_numbers(NOTHING, self.n_rows, np.empty(0))
-        return made
+        known = dict(zip(self.parts, self.of_parts, strict=True))
+        of_parts = [known[part] if part in known else self._missing(part, self.n_rows) for part in parts]
+        return replace(self, parts=parts, of_parts=of_parts)
 
-    def finish(self) -> "TableCounts":
+    def finish(self) -> Self:
         for k in range(len(self.parts)):
             self._flush(k)
         return self
+
+    def about(self) -> dict[str, str]:
+        return {"parts": shown(self.parts), "most": shown(self.most)}
 
     def arrays(self) -> dict[str, Any]:
         arrays: dict[str, Any] = {"n_rows": self.n_rows}
@@ -148,36 +151,19 @@ class TableCounts:
                 }  # fmt: skip
         return arrays
 
-
-@dataclass(frozen=True)
-class TableScan(PassTask):
-    """Counts the values of the columns of a table; weights are numbers of copies."""
-
-    parts: tuple[ColumnPart, ...]
-    most: int
-    memory_limit: int | None = None
-    title = "columns"
-
-    def partial(self) -> TableCounts:
-        return TableCounts(self.parts, self.most, self.memory_limit)
-
-    def add(self, partial: TableCounts, block: Block) -> None:
-        partial.add(block)
-
-    def total(self, arrays: Mapping[str, Any]) -> TableCounts:
-        total = self.partial()
-        total.n_rows = persistence.part(arrays, "n_rows", int)
+    def of_arrays(self, arrays: Mapping[str, Any]) -> Self:
+        of_parts: list[Any] = []
         for k, part in enumerate(self.parts):
             if part.role == LEVEL:
                 saved = arrays[f"levels {k}"]
                 values = persistence.part(saved, "values", list[str])
                 counts = persistence.array("counts", saved["counts"], ["i8"], (len(values),)).tolist()
                 missing, full = persistence.part(saved, "missing", int), persistence.part(saved, "full", bool)
-                total.of_parts[k] = LevelCounts(dict(zip(values, counts, strict=True)), missing, self.most, full)
+                of_parts.append(LevelCounts(dict(zip(values, counts, strict=True)), missing, self.most, full))
             else:
-                total.of_parts[k] = ValueCounts.of_arrays(arrays[f"numbers {k}"])
-                row_checks.check_n_features(total.of_parts[k].n_features, 1)
-        return total
+                of_parts.append(ValueCounts().of_arrays(arrays[f"numbers {k}"]))
+                row_checks.check_n_features(of_parts[k].n_features, 1)
+        return replace(self, n_rows=persistence.part(arrays, "n_rows", int), of_parts=of_parts)
 
 
 def _numbers(part: ColumnPart, block: Block, shift: int) -> ValueCounts:
@@ -195,8 +181,8 @@ def _numbers(part: ColumnPart, block: Block, shift: int) -> ValueCounts:
 
 def _of_numbers(cells: ValueCells, missing: float, known: np.ndarray) -> ValueCounts:
     """Value counts of one column."""
-    ends = known.min(initial=np.inf), known.max(initial=-np.inf)
-    return ValueCounts((cells,), np.array([missing]), *(np.array([end]) for end in ends))
+    low, high = np.array([known.min(initial=np.inf)]), np.array([known.max(initial=-np.inf)])
+    return ValueCounts((cells,), np.array([missing]), low, high)
 
 
 class UnknownValues:

@@ -19,8 +19,9 @@ from streamnb.core.stored_files import is_url, relative
 from streamnb.core.threads import check_n_threads, n_cores
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.learning import OfCopies
-from streamnb.encoding.ngrams import NGrams, TokenCounts, TokenScan, check_n_features, named, names_of_hashed
+from streamnb.encoding.ngrams import NGrams, TokenCounts, check_n_features, named, names_of_hashed
 from streamnb.encoding.records import KINDS
+from streamnb.fits.passes import StatisticTask
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.boundary import columns_in, holds_texts
@@ -149,7 +150,7 @@ def text(
     names: np.ndarray | None = None
     if is_learned(vocabulary):
         given = TextsToLearn(rows, grams, vocabulary, (text, y, weight), memory_limit)
-        counts, _ = run(given.task, rows, RunOptions(None, n_threads))
+        counts, _ = run(StatisticTask(given.statistic), rows, RunOptions(None, n_threads))
         return given.encoded(counts.whole())
     if vocabulary is not None:
         grams = replace(grams, alternate_sign=False, vocabulary=_tokens(vocabulary))
@@ -160,13 +161,13 @@ def text(
 
 
 class TextsToLearn:
-    """Texts whose vocabulary is learned in a pass: run `task` on `rows`, and give its total to `encoded`."""
+    """Texts whose vocabulary is learned in a pass: add `rows` to `statistic`, and give it to `encoded`."""
 
     def __init__(self, rows: TextSource, grams: NGrams, n_tokens: Any, fields: Any, memory_limit: Any = None):
         self.rows, self.grams, self._fields = rows, grams, fields
         self.n_tokens = arguments.positive_integer("vocabulary", n_tokens)
         replace(grams, vocabulary=("a",))  # refuses what no vocabulary has
-        self.task = OfCopies(TokenScan(grams, check_memory_limit(memory_limit)))
+        self.statistic = OfCopies(TokenCounts(grams, check_memory_limit(memory_limit)))
 
     @classmethod
     def from_options(cls, X: Any, y: Any, weight: Any, options: Mapping[str, Any]) -> TextsToLearn:

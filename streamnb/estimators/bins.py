@@ -12,8 +12,9 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from streamnb.core import arguments, persistence, row_checks
 from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.encoding.bins import STRATEGIES, BinEdges, check_edges
-from streamnb.encoding.learning import LearnsBins, matrix, prepared, values_task
+from streamnb.encoding.learning import LearnsBins, counted_values, matrix, prepared
 from streamnb.estimators.preparation import check_features, loaded_names
+from streamnb.fits.passes import StatisticTask
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.opening import opened
@@ -113,7 +114,7 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         self._check_params()
         options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
         rows = opened(X, labelled=False, look=partial(check_features, self, reset=True))
-        total, report = run(values_task(options), rows, options)
+        total, report = run(StatisticTask(counted_values(options)), rows, options)
         counts = total.whole()
         self._bins = self.learned(counts)
         exact = self.edges is not None or self.strategy == "uniform"

@@ -17,9 +17,10 @@ from streamnb.encoding.category_columns import CategoryColumns
 from streamnb.encoding.opening import opened_for
 from streamnb.encoding.table_codes import Code, LevelCodes, PlainNumber, SharedHash
 from streamnb.encoding.table_encoding import TableEncoding
-from streamnb.encoding.table_scan import TableCounts, TableScan
+from streamnb.encoding.table_scan import TableCounts
 from streamnb.encoding.terms import TermColumns
 from streamnb.encoding.text import TextEncoding
+from streamnb.fits.passes import StatisticTask
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.preparing import RowOptions
@@ -171,7 +172,8 @@ def _looked_at(model: Any, preparation: Any, like: ColumnProfile, opened: Callab
         table = opened_for(encoding, X, labelled=False)
         if isinstance(table, TableSource):
             parts = tuple(part for part, _ in encoding.coded)
-            counts, _ = run(TableScan(parts, MOST_VALUES), table.with_step(None, 0, "values"), RunOptions())
+            values = table.with_step(None, 0, "values")
+            counts, _ = run(StatisticTask(TableCounts(parts, MOST_VALUES)), values, RunOptions())
     profile = ColumnProfile.of(scanned)
     assert profile is not None
     if not hasattr(model, "classes_"):

@@ -50,7 +50,7 @@ from streamnb.rows.table_opening import as_table, is_table, open_tables, tabular
 from streamnb.rows.tables import TableSource, check_has
 from streamnb.rows.texts import Texts
 from streamnb.stats.row_sample import sample_size
-from streamnb.stats.value_counts import CountingValues, ValueCounts
+from streamnb.stats.value_counts import ValueCounts
 
 MOST_COLUMNS = 2_000  # of a matrix, that are described one by one
 MOST_VALUES = 1 << 18  # of a category, that are counted
@@ -100,9 +100,9 @@ def _counted(y: Any) -> LevelCounts | ValueCounts:
     if sp.issparse(y):
         return LevelCounts({str(k): count for k, count in enumerate(y.sum(axis=0).tolist())}, 0, MOST_VALUES)
     if y.dtype.kind in "iuf":
-        counting = CountingValues()
-        counting.add(DenseChunk(y.astype(np.float64)[:, None], 0))
-        return counting.finish()
+        counts = ValueCounts()
+        counts.add(DenseChunk(y.astype(np.float64)[:, None], 0))
+        return counts
     return LevelCounts(Counter(map(str, y.tolist())), 0, MOST_VALUES)
 
 
@@ -127,7 +127,7 @@ class _Look(Statistic):
         rows = np.flatnonzero(keys <= self.sample.limit)
         if self.parts is not None:
             block = replace(block, X=_with_numbers(block.X))
-            self.columns.add(block)
+            self.columns.add_block(block)
             picked = block.X.picked(rows).columns.columns
             columns = [_values(column.to_pylist()) for column in picked]
         else:
@@ -137,9 +137,7 @@ class _Look(Statistic):
             if X.shape[1] > MOST_COLUMNS:
                 self.filled = self.filled + np.bincount(X.nonzero()[1], minlength=X.shape[1])
             else:
-                counting = CountingValues()
-                counting.add(chunk)
-                self.columns = self.columns + counting.finish()
+                self.columns.add(chunk)
                 some = X[rows].toarray() if sp.issparse(X) else X[rows].astype(np.float64)
                 columns = [*some.T]
         if block.y is not None:
@@ -243,7 +241,7 @@ def describe(
     else:
         rows, named = opened(X, y, labelled=labelled), None
     n_columns = len(parts or ()) or rows.n_features or 1
-    counts: Any = ValueCounts((), *(np.zeros(0, dtype) for dtype in (np.int64, np.float64, np.float64)))
+    counts: Any = ValueCounts()
     if parts is not None:
         counts = TableCounts(parts, MOST_VALUES, check_memory_limit(None))
     look = _Look(parts, _Sample(sample_size(1, 64 * n_columns)), counts)
@@ -400,9 +398,7 @@ def _description(look: _Look, kinds: Mapping[str, str | None], names: Any, named
     if look.parts is not None:
         names, counts = [part.label for part in look.parts], look.columns.of_parts
     elif look.columns.n_features:
-        values = look.columns
-        ends = zip(values.features, values.missing, values.low, values.high, strict=True)
-        counts = [ValueCounts((cells,), *(np.array([one]) for one in others)) for cells, *others in ends]
+        counts = [look.columns.of_feature(j) for j in range(look.columns.n_features)]
     target = None
     if look.target is not None:
         labels = samples.pop() if len(samples) > len(counts) else np.empty(0, object)

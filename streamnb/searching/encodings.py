@@ -11,13 +11,14 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from streamnb.core import row_checks
-from streamnb.encoding.category_columns import CategoryColumns, LevelScan
-from streamnb.encoding.learning import prepared, step_of, totals_of, values_task
+from streamnb.encoding.category_columns import CategoryColumns, LevelsSeen
+from streamnb.encoding.learning import counted_values, prepared, step_of, totals_of
 from streamnb.encoding.opening import SvmlightEncoding, as_numbers, holds_raw_texts, opened
 from streamnb.encoding.table import TableToLearn
 from streamnb.encoding.text import TextEncoding, TextsToLearn, is_learned, text
 from streamnb.estimators.preparation import check_coded
-from streamnb.passes.contract import PassTask, Report, RunOptions
+from streamnb.fits.statistic import Statistic
+from streamnb.passes.contract import Report, RunOptions
 from streamnb.passes.run import run_reads
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
@@ -109,17 +110,17 @@ class Learned(Encoded):
 
     Parameters
     ----------
-    task : PassTask that learns
+    counts : Statistic of no rows, from whose total the encoding is learned
     rows : Source
-    encoded : callable, returns the encoded rows from the total of the task
+    encoded : callable, returns the encoded rows from the total
     """
 
     n_reads = 1
     nested = True
 
-    def __init__(self, task: PassTask, rows: Source, encoded: Callable[..., Source], given: Given, **about: Any):
+    def __init__(self, counts: Statistic, rows: Source, encoded: Callable[..., Source], given: Given, **about: Any):
         super().__init__(rows, given, **about)
-        self._task, self._encoded = task, encoded
+        self._counts, self._encoded = counts, encoded
         self._total: Any = None
         self._outside: Sequence[Any] = ()
 
@@ -127,7 +128,7 @@ class Learned(Encoded):
         if self._outside:
             return Report()
         scan, rows = judging.with_folds(ClassScan((), RowOptions()), self.rows)
-        self._total, self._outside, report = run_reads(totals_of(self._task, rows, options, scan.folding))
+        self._total, self._outside, report = run_reads(totals_of(self._counts, rows, options, scan.folding))
         return report
 
     @cached_property
@@ -143,20 +144,20 @@ class Stepped(Learned):
 
     Parameters
     ----------
-    task : PassTask that learns
-    step_of : callable, returns the step from the total of the task
+    counts : Statistic of no rows, from whose total the encoding is learned
+    step_of : callable, returns the step from the total
     unencoded : Encoded, the rows
     """
 
     learns_again = True
 
-    def __init__(self, task: PassTask, step_of: Callable[[Any], LearnedStep], unencoded: Encoded, **about: Any):
+    def __init__(self, counts: Statistic, step_of: Callable[[Any], LearnedStep], unencoded: Encoded, **about: Any):
         rows, given = unencoded.rows, unencoded.given
 
         def encoded(total: Any, quiet: bool = False) -> Source:
             return prepared(step_of(total), rows)
 
-        super().__init__(task, rows, encoded, given, **about)
+        super().__init__(counts, rows, encoded, given, **about)
         self._step_of = step_of
 
     def family_of(self, family: Family, fold: int | None) -> Family:
@@ -224,15 +225,15 @@ def encoded_rows(given: Given, encodings: Any, transforms: list[Any], options: R
 
 def of_transform(transform: Any, unencoded: Encoded, options: RunOptions) -> Stepped:
     """Rows prepared by a learned transform."""
-    task, words = values_task(options), {"transform": word(transform)}
-    return Stepped(task, partial(step_of, transform), unencoded, words=words, transform=transform)
+    counts, words = counted_values(options), {"transform": word(transform)}
+    return Stepped(counts, partial(step_of, transform), unencoded, words=words, transform=transform)
 
 
 def of_categories(family: Any, unencoded: Encoded, options: RunOptions) -> Stepped:
     """Rows whose category numbers, as a family takes them, become indicator columns."""
     named = as_family(family).named(getattr(unencoded.rows.given, "columns", None))
-    task = LevelScan(named.coded_columns, options.memory_limit)
-    return Stepped(task, CategoryColumns.of, unencoded, coded=family)
+    seen = LevelsSeen(named.coded_columns, options.memory_limit)
+    return Stepped(seen, CategoryColumns.of, unencoded, coded=family)
 
 
 def _encoded(encoding: Any, given: Given, options: RunOptions) -> Encoded:
@@ -252,10 +253,10 @@ def _encoded(encoding: Any, given: Given, options: RunOptions) -> Encoded:
     try:
         if not (holds_raw_texts(X) or isinstance(encoding.get("text"), str)):
             table = TableToLearn.from_options(X, y, weight, encoding)
-            return Learned(table.task, table.rows, table.encoded, given, has_numbers=table.has_numbers, **about)
+            return Learned(table.statistic, table.rows, table.encoded, given, has_numbers=table.has_numbers, **about)
         if is_learned(encoding.get("vocabulary")):
             texts = TextsToLearn.from_options(X, y, weight, encoding)
-            return Learned(texts.task, texts.rows, texts.encoded, given, **about)
+            return Learned(texts.statistic, texts.rows, texts.encoded, given, **about)
         rows = options.kept(text(X, y=y, weight=weight, **encoding))  # hashed, or with given tokens
         return Encoded(rows, (rows, None, None), **about)
     except TypeError as error:

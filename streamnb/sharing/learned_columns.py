@@ -15,12 +15,12 @@ import scipy.sparse as sp
 from streamnb.core import messages, persistence, row_checks
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.learning import OfCopies
-from streamnb.encoding.ngrams import NGrams, TokenScan
+from streamnb.encoding.ngrams import NGrams, TokenCounts
 from streamnb.encoding.table import column_options
-from streamnb.encoding.table_scan import TableScan
+from streamnb.encoding.table_scan import TableCounts
 from streamnb.encoding.text import learned_encoding
 from streamnb.fits.statistic import Statistic, added
-from streamnb.passes.contract import PassTask, Report
+from streamnb.passes.contract import Report
 from streamnb.rows.boundary import checked
 from streamnb.rows.opening import opened
 from streamnb.rows.row_blocks import Block
@@ -148,23 +148,17 @@ def _elsewhere() -> NoReturn:
 
 @dataclass(eq=False)
 class LabelCounts(Statistic):
-    """The number of rows of each label and, from the same pass, what the task `columns` counts of them."""
+    """The number of rows of each label and, from the same pass, what the columns are learned from."""
 
-    columns: PassTask | None = None
-    rows: Annotated[Counter[Any], add] = field(default_factory=Counter)
     of_columns: Annotated[Any, added] = None
+    rows: Annotated[Counter[Any], add] = field(default_factory=Counter)
     title = "schema"
-
-    @classmethod
-    def asked(cls, columns: PassTask | None = None) -> Self:
-        """The counts of no rows, to which rows are added."""
-        return cls(columns, of_columns=None if columns is None else columns.partial())
 
     def add_block(self, block: Block) -> None:
         labels, counts = np.unique(single_labels(block), return_counts=True)
         self.rows.update(dict(zip(labels.tolist(), counts.tolist(), strict=True)))
-        if self.columns is not None:
-            self.columns.add(self.of_columns, block)
+        if self.of_columns is not None:
+            self.of_columns.add_block(block)
 
     def ended(self, report: Report) -> LabelCounts:
         return self
@@ -181,16 +175,16 @@ class LabelCounts(Statistic):
     def of_arrays(self, arrays: Mapping[str, Any]) -> Self:
         labels = row_checks.check_labels(arrays["labels"], "labels").tolist()
         rows = Counter(dict(zip(labels, persistence.part(arrays, "rows", list[int]), strict=True)))
-        columns = None if self.columns is None else self.columns.total(arrays["of_columns"])
+        columns = None if self.of_columns is None else self.of_columns.of_arrays(arrays["of_columns"])
         return replace(self, rows=rows, of_columns=columns)
 
 
 class LearnedColumns(persistence.Parameters):
-    """How columns are learned: the task that counts, and the encoding that follows from its total."""
+    """How columns are learned: the counts of rows, and the encoding that follows from these."""
 
     @property
-    def task(self) -> PassTask:
-        """The task that counts."""
+    def counts(self) -> OfCopies:
+        """The counts of no rows, to which rows are added."""
         raise NotImplementedError
 
     def encoding(self, counts: Any) -> Encoding:
@@ -211,8 +205,8 @@ class LearnedTable(LearnedColumns):
     weight: str | None = None
 
     @property
-    def task(self) -> PassTask:
-        return OfCopies(TableScan(self.parts, column_options(self.options).n_hashed))
+    def counts(self) -> OfCopies:
+        return OfCopies(TableCounts(self.parts, column_options(self.options).n_hashed))
 
     def with_kinds_of(self, other: LearnedTable, names: set[str]) -> LearnedTable:
         """A copy in which the columns of these names are of the kinds that they have in another one."""
@@ -238,8 +232,8 @@ class LearnedVocabulary(LearnedColumns):
     weight: str | None = None
 
     @property
-    def task(self) -> PassTask:
-        return OfCopies(TokenScan(self.ngrams))
+    def counts(self) -> OfCopies:
+        return OfCopies(TokenCounts(self.ngrams))
 
     def encoding(self, counts: Any) -> Encoding:
         return learned_encoding(self.ngrams, self.n_tokens, (self.text, self.y, self.weight), counts)
@@ -277,8 +271,8 @@ class LearnedSchema:
         others = [name for name in shared if theirs.kinds[name] not in (ours.kinds[name], NOTHING)]
         empty = {name for name in others if all(part.is_empty(name) for part in counts.units.values())}
         made = ours.with_kinds_of(theirs, empty)
-        filled = counts.changed(lambda part: part.with_missing(made.parts))
-        return LearnedSchema(replace(self.counts, of_columns=filled), made)
+        units = {unit: part.with_missing(made.parts) for unit, part in counts.units.items()}
+        return LearnedSchema(replace(self.counts, of_columns=replace(counts, units=units)), made)
 
     def _to_state(self) -> dict[str, Any]:
         return {"counts": self.counts.arrays(), "columns": self.columns}
@@ -286,7 +280,7 @@ class LearnedSchema:
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
         counts, columns = persistence.parts(cls, state, counts=dict[str, Any], columns=LearnedColumns | None)
-        return cls(LabelCounts(None if columns is None else columns.task).of_arrays(counts), columns)
+        return cls(LabelCounts(None if columns is None else columns.counts).of_arrays(counts), columns)
 
 
 def check_columns_alike(one: LearnedColumns, other: Any) -> None:

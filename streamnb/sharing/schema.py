@@ -319,9 +319,8 @@ def schema(
     else:
         rows = opened(X, y, sample_weight)
         n_features, names, fixed = rows.n_features, names_of(rows), rows.encoding
-    counts, _ = run(
-        StatisticTask(LabelCounts.asked(None if how is None else how.task)), rows, RunOptions(None, n_threads)
-    )
+    asked = LabelCounts(None if how is None else how.counts)
+    counts, _ = run(StatisticTask(asked), rows, RunOptions(None, n_threads))
     folding = None if folds is None else as_folding(arguments.positive_integer("folds", folds, 2), seed=seed)
     declared = None if listed is None else np.sort(listed)
     learned = LearnedSchema(counts, how)

@@ -1,13 +1,17 @@
 """Counts of values that share their leading bits, from which quantiles are computed."""
 
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from operator import add
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import memory, persistence, row_checks
-from streamnb.rows.row_blocks import Chunk
+from streamnb.fits.statistic import Statistic
+from streamnb.passes.contract import Report
+from streamnb.rows.boundary import checked
+from streamnb.rows.row_blocks import Block, Chunk
 
 N_CELLS = 4096  # most cells of a feature
 MANY = 1 << 16  # features that are refused before they are counted where they take too much memory
@@ -108,85 +112,62 @@ def _fewer(shift: int, keys: np.ndarray, counts: np.ndarray) -> ValueCells:
         shift, keys = shift + 1, keys >> 1
 
 
-@dataclass(frozen=True, eq=False)
-class ValueCounts:
-    """The cells and the number of missing values of each feature; sums do not depend on the order."""
+def _no_numbers() -> np.ndarray:
+    return np.zeros(0)
 
-    features: tuple[ValueCells, ...]
-    missing: np.ndarray  # (n_features,) int64
-    low: np.ndarray  # (n_features,) float64
-    high: np.ndarray
+
+@dataclass(eq=False)
+class ValueCounts(Statistic):
+    """The cells and the number of missing values of each feature; weights are numbers of copies."""
+
+    features: Annotated[tuple[ValueCells, ...], add] = ()
+    missing: Annotated[np.ndarray, np.add] = field(default_factory=lambda: np.zeros(0, np.int64))  # (n_features,)
+    low: Annotated[np.ndarray, np.minimum] = field(default_factory=_no_numbers)
+    high: Annotated[np.ndarray, np.maximum] = field(default_factory=_no_numbers)
     lowest: np.ndarray | None = None  # the smallest values, also those of rows of weight 0, if there are any
+    memory_limit: int | None = None
+    title = "bins"
 
     @property
     def n_features(self) -> int:
         return len(self.features)
 
-    @property
-    def nbytes(self) -> int:
-        return memory.bytes_of(self.features)
-
-    def __add__(self, other: "ValueCounts") -> "ValueCounts":
+    def __add__(self, other: Self) -> Self:
         if not self.features or not other.features:  # one has no rows
             return self if self.features else other
         features = tuple(a + b for a, b in zip(self.features, other.features, strict=True))
         low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
-        return ValueCounts(features, self.missing + other.missing, low, high)
+        return replace(self, features=features, missing=self.missing + other.missing, low=low, high=high)
 
-    def scaled(self, factor: float) -> "ValueCounts":
+    def of_feature(self, j: int) -> Self:
+        """Return the counts of a feature alone."""
+        own = slice(j, j + 1)
+        missing, low, high = self.missing[own], self.low[own], self.high[own]
+        return replace(self, features=self.features[own], missing=missing, low=low, high=high)
+
+    def scaled(self, factor: float) -> Self:
         """Return the counts multiplied by a factor."""
         features = tuple(cells._replace(counts=cells.counts * factor) for cells in self.features)
-        return ValueCounts(features, self.missing * factor, self.low, self.high)
+        return replace(self, features=features, missing=self.missing * factor)
 
-    def beside(self, absent: "ValueCounts") -> "ValueCounts":
+    def beside(self, absent: Self) -> Self:
         """Return the same with what a step has to take of rows of weight 0: missing and small values."""
         return replace(self, missing=self.missing + absent.missing, lowest=np.minimum(self.low, absent.low))
 
-    def arrays(self) -> dict[str, Any]:
-        n_cells = np.array([len(cells.keys) for cells in self.features], np.int64)
-        joined = {
-            name: np.concatenate([np.zeros(0, np.int64), *(getattr(cells, name) for cells in self.features)])
-            for name in ("keys", "counts")
-        }
-        shifts = np.array([cells.shift for cells in self.features], np.int64)
-        sides = {"missing": self.missing, "low": self.low, "high": self.high}
-        return {"n_cells": n_cells, "shifts": shifts, **joined, **sides}
+    def add_block(self, block: Block) -> None:
+        self.add(checked(block, missing=True)[0], block.weight)
 
-    @classmethod
-    def of_arrays(cls, arrays: Any) -> "ValueCounts":
-        """Restore the counts from `arrays`."""
-        of_cells, of_features = "i8[n_cells]", "i8[n_features]"
-        forms = {"n_cells": of_features, "shifts": of_features, "keys": of_cells, "counts": of_cells}
-        forms |= {"missing": of_features, "low": "f8[n_features]", "high": "f8[n_features]"}
-        n_cells, shifts, keys, counts, missing, low, high = persistence.parts(cls, arrays, **forms)
-        if (shifts < 0).any() or (shifts > 63).any():
-            raise ValueError("shifts should be from 0 to 63")
-        keys, counts = (persistence.pieces("n_cells", each, n_cells) for each in (keys, counts))
-        return cls(tuple(map(ValueCells, shifts.tolist(), keys, counts)), missing, low, high)
-
-
-class CountingValues:
-    """Accumulates value counts block by block."""
-
-    def __init__(self, memory_limit: int | None = None):
-        self._limit = memory_limit
-        self._total = ValueCounts((), *(np.zeros(0, dtype) for dtype in (np.int64, np.float64, np.float64)))
-
-    @property
-    def nbytes(self) -> int:
-        return self._total.nbytes
-
-    def add(self, chunk: Chunk, copies: np.ndarray | None = None) -> None:
+    def add(self, chunk: Chunk, copies: np.ndarray | None = None) -> None:  # type: ignore[override]
         """Add a block of rows, each in so many copies; values may be NaN."""
         n_rows, n_features = chunk.shape
         what = f"the values of {n_features:,} features, counted"
-        if self._total.features:
-            row_checks.check_n_features(n_features, self._total.n_features)
+        if self.features:
+            row_checks.check_n_features(n_features, self.n_features)
         elif n_features > MANY:
-            memory.check(what, BYTES_OF_FEATURE * n_features, self._limit, CURE)
+            memory.check(what, BYTES_OF_FEATURE * n_features, self.memory_limit, CURE)
         if not n_rows:
             return
-        shifts = [cells.shift for cells in self._total.features] or [0] * n_features
+        shifts = [cells.shift for cells in self.features] or [0] * n_features
         features, missing = [], np.zeros(n_features, np.int64)
         low, high = np.full(n_features, np.inf), np.full(n_features, -np.inf)
         for j, (values, own, n_zeros) in enumerate(_columns(chunk, copies)):
@@ -201,11 +182,37 @@ class CountingValues:
             if len(known):
                 low[j], high[j] = known.min(), known.max()
             features.append(cells)
-        self._total = self._total + ValueCounts(tuple(features), missing, low, high)
-        memory.check(what, self.nbytes, self._limit, CURE)
+        both = self + ValueCounts(tuple(features), missing, low, high)
+        self.features, self.missing, self.low, self.high = both.features, both.missing, both.low, both.high
+        memory.check(what, self.nbytes, self.memory_limit, CURE)
 
-    def finish(self) -> ValueCounts:
-        return self._total
+    def ended(self, report: Report) -> Self:
+        row_checks.check_min_size(report.rows, self.n_features or 1)
+        return self
+
+    def about(self) -> dict[str, str]:
+        return {}
+
+    def arrays(self) -> dict[str, Any]:
+        n_cells = np.array([len(cells.keys) for cells in self.features], np.int64)
+        joined = {
+            name: np.concatenate([np.zeros(0, np.int64), *(getattr(cells, name) for cells in self.features)])
+            for name in ("keys", "counts")
+        }
+        shifts = np.array([cells.shift for cells in self.features], np.int64)
+        sides = {"missing": self.missing, "low": self.low, "high": self.high}
+        return {"n_cells": n_cells, "shifts": shifts, **joined, **sides}
+
+    def of_arrays(self, arrays: Any) -> Self:
+        of_cells, of_features = "i8[n_cells]", "i8[n_features]"
+        forms = {"n_cells": of_features, "shifts": of_features, "keys": of_cells, "counts": of_cells}
+        forms |= {"missing": of_features, "low": "f8[n_features]", "high": "f8[n_features]"}
+        n_cells, shifts, keys, counts, missing, low, high = persistence.parts(ValueCounts, arrays, **forms)
+        if (shifts < 0).any() or (shifts > 63).any():
+            raise ValueError("shifts should be from 0 to 63")
+        keys, counts = (persistence.pieces("n_cells", each, n_cells) for each in (keys, counts))
+        features = tuple(map(ValueCells, shifts.tolist(), keys, counts))
+        return replace(self, features=features, missing=missing, low=low, high=high)
 
 
 def _columns(chunk: Chunk, copies: np.ndarray | None) -> Any:

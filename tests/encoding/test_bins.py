@@ -6,16 +6,16 @@ import scipy.sparse as sp
 
 from streamnb.encoding.bins import BinEdges, check_edges
 from streamnb.rows.boundary import as_chunk
-from streamnb.stats.value_counts import CountingValues
+from streamnb.stats.value_counts import ValueCounts
 
 rng = np.random.default_rng(0)
 X = np.column_stack([rng.normal(size=1000), rng.integers(0, 3, 1000), np.exp(rng.normal(0, 3, 1000))])
 
 
 def learned(X, n_bins=8, strategy="quantile", missing="auto"):
-    counting = CountingValues()
-    counting.add(as_chunk(X, missing=True)[0])
-    return BinEdges.learned(counting.finish(), n_bins, strategy, missing)
+    counts = ValueCounts()
+    counts.add(as_chunk(X, missing=True)[0])
+    return BinEdges.learned(counts, n_bins, strategy, missing)
 
 
 def test_equal_widths_lie_between_the_least_and_the_largest():

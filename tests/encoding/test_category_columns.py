@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.core import persistence
-from streamnb.encoding.category_columns import CategoryColumns, LevelCollector, are_some_of, numbers_of
+from streamnb.encoding.category_columns import CategoryColumns, LevelsSeen, are_some_of, numbers_of
 from streamnb.encoding.learning import learned_levels
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run_reads
@@ -73,9 +73,9 @@ def test_names_of_a_frame_and_other_widths():
 
 
 def test_too_many_values_are_refused_by_memory_limit():
-    seeing = LevelCollector(1000)
+    seen = LevelsSeen(np.arange, 1000)
     with pytest.raises(MemoryError, match="the values of columns of categories"):
-        seeing.add(np.arange(200.0)[:, None], np.array([0]), 1)
+        seen.add(np.arange(200.0)[:, None])
 
 
 def test_a_damaged_state():

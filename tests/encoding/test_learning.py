@@ -7,7 +7,7 @@ from scipy.stats import norm
 from sklearn.preprocessing import QuantileTransformer
 
 import streamnb as snb
-from streamnb.encoding.bins import BinEdges, ValueScan
+from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.learning import (
     ChosenColumns,
     check_applied,
@@ -17,10 +17,12 @@ from streamnb.encoding.learning import (
     loaded_maps,
     quantile_normal,
 )
+from streamnb.fits.passes import StatisticTask
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run, run_reads
 from streamnb.rows.boundary import as_chunk
 from streamnb.rows.opening import opened
+from streamnb.stats.value_counts import ValueCounts
 
 KEPT = np.array([1, 3])
 BINS = BinEdges([np.array([2.5])] * 4, np.array([False, True, False, False]))
@@ -67,7 +69,7 @@ def test_what_does_not_go_together_is_named():
 
 
 def quantiles_of(x):
-    return quantile_normal(run(ValueScan(), opened(x, labelled=False), RunOptions())[0])
+    return quantile_normal(run(StatisticTask(ValueCounts()), opened(x, labelled=False), RunOptions())[0])
 
 
 def test_it_is_scikit_learns_map_to_the_width_of_a_quantile():

@@ -9,7 +9,7 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 
 import streamnb as snb
 from streamnb.core.messages import DataError
-from streamnb.encoding.ngrams import PLANES, NGrams, TokenCounts
+from streamnb.encoding.ngrams import PLANES, NGrams
 from streamnb.rows.texts import of_parts, of_strings
 from tests.support.refusals import refused
 
@@ -153,4 +153,3 @@ def test_memory_is_refused_before_it_is_spent():
         snb.text(ROWS, vocabulary=3, memory_limit=300)
     with pytest.raises(ValueError, match="no word"):
         snb.text(["a", "b"], vocabulary=3)
-    assert TokenCounts(["ab"], [2]).nbytes > 0

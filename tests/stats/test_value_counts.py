@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from streamnb.rows.boundary import as_chunk
-from streamnb.stats.value_counts import N_CELLS, CountingValues, ValueCounts, cells_of, counted_cells
+from streamnb.stats.value_counts import N_CELLS, ValueCounts, cells_of, counted_cells
 
 rng = np.random.default_rng(0)
 REAL = {
@@ -21,10 +21,10 @@ REAL = {
 
 
 def counted(*blocks):
-    counting = CountingValues()
+    counting = ValueCounts()
     for block in blocks:
         counting.add(as_chunk(block, missing=True)[0])
-    return counting.finish()
+    return counting
 
 
 def same(a, b):
@@ -77,17 +77,17 @@ def test_rows_in_any_form_and_parts_leave_the_same_counts():
     same(counted(X[:10], X[10:10], X[10:]), whole)
     same(counted(X[100:]) + counted(X[:100]), whole)
     same(counted() + whole + counted(), whole)
-    same(ValueCounts.of_arrays(whole.arrays()), whole)
+    same(ValueCounts().of_arrays(whole.arrays()), whole)
     counts = rng.poisson(0.3, (500, 4))
     same(counted(sp.csr_array(counts)), counted(counts))
     assert 0 <= whole.nbytes - sum(c.keys.nbytes + c.counts.nbytes for c in whole.features) < 100
 
 
 def test_what_does_not_fit_is_refused():
-    counting = CountingValues(memory_limit=1000)
+    counting = ValueCounts(memory_limit=1000)
     with pytest.raises(MemoryError, match=r"values of 1 features, counted would take .*, and memory_limit allows"):
         counting.add(as_chunk(REAL["normal"][:, None])[0])
-    counting = CountingValues()
+    counting = ValueCounts()
     counting.add(as_chunk([[1.0, 2.0]])[0])
     with pytest.raises(ValueError, match="3 features"):
         counting.add(as_chunk([[1.0, 2.0, 3.0]])[0])

@@ -6,6 +6,7 @@ from copy import copy
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pkgutil import walk_packages
+from types import MethodType
 
 import numpy as np
 import pytest
@@ -65,6 +66,8 @@ def said(value, whole=False):
         return [said(part, whole) for part in value]
     if isinstance(value, Mapping):
         return {name: said(part, whole) for name, part in value.items()}
+    if isinstance(value, MethodType):
+        return value.__func__
     if not type(value).__module__.startswith("streamnb.") and not isinstance(value, HighestValues | Statistic):
         return value
     if isinstance(value, ContentSample):

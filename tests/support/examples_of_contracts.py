@@ -15,12 +15,10 @@ import zarr
 from sklearn.datasets import dump_svmlight_file
 
 import streamnb as snb
-from streamnb.encoding.bins import ValueScan
-from streamnb.encoding.category_columns import LevelScan
+from streamnb.encoding.category_columns import LevelsSeen
 from streamnb.encoding.counters import CountedColumns, CountTask
 from streamnb.encoding.learning import OfCopies
-from streamnb.encoding.ngrams import NGrams, TokenScan
-from streamnb.encoding.table_scan import TableScan
+from streamnb.encoding.ngrams import NGrams, TokenCounts
 from streamnb.encoding.terms import FINEST, AbsentCountingSource, CodedFeatures, TermColumns
 from streamnb.estimators.categorical_nb import CategoryScan
 from streamnb.evaluation.evaluating import LABELS, _Judge, _Labels
@@ -84,6 +82,7 @@ from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.histograms import Grid
 from streamnb.stats.row_sample import SampleTask
 from streamnb.stats.second_moments import Products
+from streamnb.stats.value_counts import ValueCounts
 from streamnb.training.cutting_planes import CrammerSinger
 from streamnb.training.objectives import LeastSquares, Logistic, Softmax, SquaredHinge
 from streamnb.training.reading import ReadTask, SharedRead
@@ -219,7 +218,7 @@ WAYS = [ClassScan(("sum", "nonzero"), way) for way in (RowOptions(), RowOptions(
 EXTREMES = StatisticTask(Extremes())
 
 
-def of_folds(task: PassTask, n_folds: int) -> JointRead:
+def of_folds(task: Any, n_folds: int) -> JointRead:
     return JointRead((fits.Pass(task, without=0),), Folding(n_folds))
 
 
@@ -230,6 +229,30 @@ def counting(X: Any, weight: Any, pairs: Any = (), n_bits: int = 0) -> Pass:
 PAIRS = PairScan(("gram_above",), RowOptions(), how=Products(pooled=True), columns=np.array([0, 2, 4]), taken=5)
 PROBA = rng.permuted(np.tile([0.125, 0.25, 0.625], (N, 1)), axis=1)
 CLIPPED = Clipping(snb.Clip(presence=True, max_features=2))
+
+
+def learning(statistic: Any, rows: Source) -> Pass:
+    return Pass(StatisticTask(statistic), rows)
+
+
+GAPS = np.where(REAL > 1.0, np.nan, REAL)
+LEARNED: dict[str, Callable[[], tuple[Any, Source]]] = {  # what columns are learned from
+    "values": lambda: (ValueCounts(), opened(GAPS, labelled=False)),
+    "values of CSR": lambda: (ValueCounts(), opened(sp.csr_array(COUNTS), labelled=False)),
+    "copies of values": lambda: (OfCopies(ValueCounts(), True), opened(GAPS, Y, REAL_WEIGHT % 0.9)),
+    "copies of CSR": lambda: (OfCopies(ValueCounts()), opened(sp.csr_array(COUNTS), Y, WEIGHT)),
+    "copies of texts": lambda: (
+        OfCopies(TokenCounts(NGrams())),
+        texts_of(COUNTS, Y, REAL_WEIGHT).with_step(None, 5, "t"),
+    ),
+    "copies of a table": lambda: (OfCopies(kinds_of_columns()[0]), kinds_of_columns()[1]),
+    "levels": lambda: (LevelsSeen(snb.Categorical().coded_columns), opened(COUNTS, labelled=False)),
+    "some levels": lambda: (LevelsSeen(SOME_CODED.coded_columns), opened(sp.csr_array(COUNTS), labelled=False)),
+    "tokens": lambda: (TokenCounts(NGrams((1, 2), (2, 3))), texts_of(COUNTS, Y, WEIGHT).with_step(None, 5, "texts")),
+    "a table": kinds_of_columns,
+    "all of a table": lambda: kinds_of_columns(100),
+}
+
 TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     ClassScan: every(
         **{moment: lambda moment=moment: scan(moment) for moment in MOMENTS},
@@ -282,22 +305,12 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         lambda: Pass(_HitsTask(model()), opened(COUNTS, Y, WEIGHT)),
         real=lambda: Pass(_HitsTask(model()), opened(COUNTS, Y, REAL_WEIGHT)),
     ),
-    ValueScan: every(
-        lambda: Pass(ValueScan(), opened(np.where(REAL > 1.0, np.nan, REAL), labelled=False)),
-        csr=lambda: Pass(ValueScan(), opened(sp.csr_array(COUNTS), labelled=False)),
-    ),
-    OfCopies: every(
-        lambda: Pass(OfCopies(ValueScan(), True), opened(np.where(REAL > 1.0, np.nan, REAL), Y, REAL_WEIGHT % 0.9)),
-        csr=lambda: Pass(OfCopies(ValueScan()), opened(sp.csr_array(COUNTS), Y, WEIGHT)),
-        texts=lambda: Pass(OfCopies(TokenScan(NGrams())), texts_of(COUNTS, Y, REAL_WEIGHT).with_step(None, 5, "t")),
-        table=lambda: Pass(OfCopies(kinds_of_columns()[0]), kinds_of_columns()[1]),
-    ),
     JointRead: every(
-        lambda: Pass(of_folds(ValueScan(), 3), opened(np.where(REAL > 1.0, np.nan, REAL), labelled=False)),
+        lambda: Pass(of_folds(ValueCounts(), 3), opened(GAPS, labelled=False)),
         table=lambda: Pass(of_folds(kinds_of_columns()[0], 2), kinds_of_columns()[1]),
-        of=lambda: Pass(of_folds(TokenScan(NGrams()), 2), texts_of(COUNTS, Y, WEIGHT).with_step(None, 5, "t")),
+        of=lambda: Pass(of_folds(TokenCounts(NGrams()), 2), texts_of(COUNTS, Y, WEIGHT).with_step(None, 5, "t")),
         two=lambda: Pass(
-            JointRead((fits.Pass(Extremes(), without=0), fits.Pass(ValueScan())), Folding(2)), opened(COUNTS, Y)
+            JointRead((fits.Pass(Extremes(), without=0), fits.Pass(ValueCounts())), Folding(2)), opened(COUNTS, Y)
         ),
         fused=lambda: Pass(
             JointRead((*scoring("hits").task.passes, fits.Pass(SampleTask(np.unique(Y), FOLDS, 5))), FOLDS),
@@ -314,19 +327,12 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
             StatisticTask(_Labels(np.zeros(0))), opened_columns({"y_true": Y[:9], "y_pred": Y[9:18]}, LABELS)
         ),
         **{name: lambda one=one: Pass(*one()) for name, one in STATISTICS.items()},
-    ),
-    LevelScan: every(
-        lambda: Pass(LevelScan(snb.Categorical().coded_columns), opened(COUNTS, labelled=False)),
-        some=lambda: Pass(LevelScan(SOME_CODED.coded_columns), opened(sp.csr_array(COUNTS), labelled=False)),
+        **{f"learning {name}": lambda one=one: learning(*one()) for name, one in LEARNED.items()},
     ),
     CountTask: every(
         lambda: counting(COUNTS, REAL_WEIGHT),
         hashed=lambda: counting(np.where(COUNTS > 2.0, np.nan, COUNTS), WEIGHT, pairs=[[0, 1], [1, 4]], n_bits=3),
     ),
-    TokenScan: every(
-        lambda: Pass(TokenScan(NGrams((1, 2), (2, 3))), texts_of(COUNTS, Y, WEIGHT).with_step(None, 5, "texts")),
-    ),
-    TableScan: every(lambda: Pass(*kinds_of_columns()), all=lambda: Pass(*kinds_of_columns(100))),
     SampleTask: every(
         lambda: Pass(SampleTask(np.unique(Y), None, 3, 2, 5, np.array([1, 3])), opened(COUNTS, Y, WEIGHT)),
         labels=lambda: Pass(SampleTask(np.arange(SETS.shape[1]), Folding(3), 7), opened(sp.csr_array(COUNTS), SETS)),

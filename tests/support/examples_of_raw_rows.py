@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 import streamnb as snb
-from streamnb.encoding.table_scan import TableCounts, TableScan
+from streamnb.encoding.table_scan import TableCounts
 from streamnb.rows.opening import opened
 from streamnb.rows.source import FoldRows
 from streamnb.rows.splits import Folding, fold_numbers
@@ -51,23 +51,22 @@ def numbers_of(X: np.ndarray, y: Any, weight: Any, folder: Path | None = None) -
     return NumberSource.of(open_tables(rows, {}, 1), names, "of", "w", 2)
 
 
-def kinds_of_columns(most: int = 9) -> tuple[TableScan, TableSource]:
-    """Numbers of which some are missing, and categories, some of more values than are counted; a task, and rows."""
+def kinds_of_columns(most: int = 9) -> tuple[TableCounts, TableSource]:
+    """Numbers of which some are missing, and categories, some of more values than are counted; counts, and rows."""
     real = np.random.default_rng(0).normal(size=N)
     real[real > 1.0] = np.nan
     frame = pd.DataFrame({"real": real, "of": np.array(["ash", "birch", None])[np.arange(N) % 3], "row": np.arange(N)})
     parts = ColumnPart(("real",), MEASURE), *(ColumnPart(of, LEVEL) for of in (("of",), ("row",), ("of", "row")))
     kinds = {"real": "number", "of": "category", "row": None}
-    return TableScan(parts, most), TableSource.of_columns(open_tables(frame, {}, 1), kinds, {}, None, None, 1)
+    return TableCounts(parts, most), TableSource.of_columns(open_tables(frame, {}, 1), kinds, {}, None, None, 1)
 
 
 def counted_columns(seed: int) -> TableCounts:
     """What is known of nine of the rows."""
-    task, rows = kinds_of_columns()
-    partial = task.partial()
+    counts, rows = kinds_of_columns()
     for block in rows.blocks(9 * seed, 9 * seed + 9):
-        task.add(partial, block)
-    return partial.finish()
+        counts.add_block(block)
+    return counts.finish()
 
 
 def outside_a_fold(

@@ -22,12 +22,12 @@ COUNTS, CODES = np.random.default_rng(0).poisson(1.0, (N, 5)).astype(float), np.
 
 
 def counted_table() -> tuple[PassTask, Source]:
-    task, rows = kinds_of_columns()
-    return StatisticTask(LabelCounts.asked(task)), rows.with_columns(CODES, None)
+    counts, rows = kinds_of_columns()
+    return StatisticTask(LabelCounts(counts)), rows.with_columns(CODES, None)
 
 
 SCANS: dict[type, dict[str, Callable[[], tuple[PassTask, Source]]]] = {
-    LabelCounts: every(lambda: (StatisticTask(LabelCounts.asked()), opened(COUNTS, CODES)), table=counted_table),
+    LabelCounts: every(lambda: (StatisticTask(LabelCounts()), opened(COUNTS, CODES)), table=counted_table),
 }
 
 

@@ -1,5 +1,6 @@
 """Examples of what merges, put through its laws as those of examples_of_contracts are: a part for each number."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -7,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.corpora.parts import Written
-from streamnb.encoding.learning import WeighedTotal
-from streamnb.encoding.ngrams import TokenCounts
+from streamnb.encoding.learning import OfCopies
+from streamnb.encoding.ngrams import NGrams, TokenCounts
 from streamnb.encoding.table_scan import LevelCounts, TableCounts
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import (
@@ -178,15 +179,23 @@ def numbers(seed: int) -> NumberTallies:
     return found
 
 
+def tokens(counts: dict[str, int]) -> TokenCounts:
+    return TokenCounts(NGrams(), counts=Counter({token.encode(): n for token, n in counts.items()}))
+
+
+def copies(units: dict[int, TokenCounts]) -> OfCopies:
+    return OfCopies(tokens({}), units=units)
+
+
 MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
     TotalsOfRead: every(
-        lambda seed: TotalsOfRead([[TokenCounts(["a"], [seed]), TokenCounts([f"t{seed}"], [2])]], np.array([1, 2]))
+        lambda seed: TotalsOfRead([[tokens({"a": seed + 1}), tokens({f"t{seed}": 2})]], np.array([1, 2]))
     ),
-    WeighedTotal: every(
-        lambda seed: WeighedTotal({0: TokenCounts([f"t{seed}"], [2]), -1 - seed % 2: TokenCounts(["a"], [seed + 1])}),
-        plain=lambda seed: WeighedTotal({0: TokenCounts([f"t{seed}", "a"], [2, 1])}),
+    OfCopies: every(
+        lambda seed: copies({0: tokens({f"t{seed}": 2}), -1 - seed % 2: tokens({"a": seed + 1})}),
+        plain=lambda seed: copies({0: tokens({f"t{seed}": 2, "a": 1})}),
     ),
-    TokenCounts: every(lambda seed: TokenCounts([f"t{seed}", "all"], [2, seed + 1])),
+    TokenCounts: every(lambda seed: tokens({f"t{seed}": 2, "all": seed + 1})),
     LevelCounts: every(
         lambda seed: LevelCounts({f"v{seed}": 2, "all": seed + 1}, seed, 9),
         full=lambda seed: LevelCounts({f"v{seed}": 2, "all": seed + 1}, seed, 2),
