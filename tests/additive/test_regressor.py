@@ -3,10 +3,8 @@
 import runpy
 import warnings
 
-import dask.array as da
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from scipy.optimize import minimize
 
@@ -92,24 +90,6 @@ def test_exposures_are_offsets_or_weights_of_rates():
     table = snb.table(FRAME, bins=64, min_count=5)  # of rows without weights
     rates = model.set_params(l2=YEARS.mean()).fit(table, claims / YEARS, YEARS).predict(FRAME)
     assert np.corrcoef(np.log(rates), np.log(expected))[0, 1] > 0.99
-
-
-def test_any_container_gives_the_same_bits(tmp_path):
-    y, numbers = Y["squared"], snb.AdditiveRegressor(interactions=1, **FAST)
-    expected = numbers.fit(X, y).predict(X)
-    for rows in (da.from_array(X, (97, 3)), np.asfortranarray(X)):
-        targets = da.from_array(y, 97) if isinstance(rows, da.Array) else y
-        np.testing.assert_array_equal(numbers.fit(rows, targets).predict(X), expected)
-    pieces = lambda: iter([(X[:101], y[:101]), (X[101:], y[101:])])  # noqa: E731
-    np.testing.assert_array_equal(numbers.fit(pieces).predict(X), expected)
-    table = FRAME.assign(y=y)
-    table.to_parquet(tmp_path / "t.parquet", row_group_size=111)
-    table.to_json(tmp_path / "t.jsonl", orient="records", lines=True, double_precision=15)
-    table.to_csv(tmp_path / "t.csv", index=False)
-    expected = numbers.fit(FRAME, y).predict(FRAME)
-    for rows in (table, pl.from_pandas(table), tmp_path / "t.parquet", tmp_path / "t.csv"):
-        np.testing.assert_array_equal(numbers.fit(rows, "y").predict(FRAME), expected)
-    np.testing.assert_allclose(numbers.fit(tmp_path / "t.jsonl", "y").predict(FRAME), expected, rtol=1e-6)
 
 
 def test_a_weight_of_two_is_two_rows():

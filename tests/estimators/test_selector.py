@@ -101,16 +101,6 @@ ANSWERED += ["generator, chunks of X, y, w", "callable, chunks of X, y", "mixed 
 ANSWERED += ["anndata root v3, kind column", "path to group"]
 
 
-@pytest.mark.parametrize("name", ANSWERED)
-def test_any_form_of_the_data(name, tmp_path):
-    rows = example("int")
-    expected = FeatureSelector("score", 3).fit(rows.x, rows.y, sample_weight=rows.w if is_weighted(name) else None)
-    fitted = FeatureSelector("score", 3).fit(**build(name, rows, tmp_path / "fit"))
-    assert np.array_equal(fitted.scores_, expected.scores_) and fitted.report_.rows == 41
-    reduced = fitted.transform(build(name, rows, tmp_path / "transform")["X"])
-    assert np.array_equal(plain(reduced), expected.transform(rows.x))
-
-
 @pytest.mark.parametrize("name", [name for name in FORMS if name.startswith("dask")])
 def test_dask_stays_lazy(name, tmp_path):
     rows = example("int")

@@ -2,7 +2,6 @@
 
 import warnings
 
-import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
@@ -128,28 +127,6 @@ def test_of_equal_scores_the_next_scoring_chooses():
 def result(model):
     scores = [model.cv_results_[name].tolist() for name in sorted(model.cv_results_) if name != "params"]
     return model.best_params_, model.coef_.tolist(), model.history_["objective"].tolist(), str(scores)
-
-
-def forms(folder):
-    array = zarr.create_array(folder / "dense.zarr", data=X, chunks=(37, 6))
-    snb.write_csr(folder / "csr.zarr", [(sp.csr_array(X[:70]), Y[:70]), (X[70:], Y[70:])], n_features=6)
-    yield X, Y
-    yield sp.csr_array(X), Y
-    yield array, Y
-    yield folder / "csr.zarr", "y"
-    yield da.from_array(X, chunks=(41, 6)), da.from_array(Y, chunks=41)
-    yield (lambda: ((X[part], Y[part]) for part in (slice(0, 5), slice(5, 149), slice(149, N)))), None
-
-
-def test_any_form_of_rows_any_threads_and_groups_give_the_same_bits(tmp_path):
-    model = snb.SoftmaxRegressionCV([0.1, 10.0], **FEW, tol=0.0)
-    expected = result(clone(model).fit(X, Y))
-    for n_threads, (rows, y) in enumerate(forms(tmp_path), 1):
-        assert result(clone(model).fit(rows, y, n_threads=n_threads % 3 + 1)) == expected
-    numbered = model.set_params(folds=FOLDS)
-    assert result(numbered.fit(X, Y)) == expected
-    by_group = snb.SoftmaxRegressionCV(1.0, **FEW).fit(X, Y, groups=np.arange(N) // 2)
-    assert by_group.best_params_["l2"] == 1.0
 
 
 def test_a_read_decodes_each_chunk_once_and_groups_read_by_themselves():

@@ -25,15 +25,6 @@ def test_weights_are_those_of_products(standardize):
     assert narrow.n_passes_ == 0
 
 
-def test_bits_do_not_depend_on_blocks_and_threads():
-    def cut():
-        return ((X[i : i + 37], Y[i : i + 37], W[i : i + 37]) for i in range(0, 300, 37))
-
-    whole = snb.Ridge(0.5, **GRADIENTS).fit(X, Y, W, n_threads=1)
-    for model in (snb.Ridge(0.5, **GRADIENTS).fit(X, Y, W, n_threads=2), snb.Ridge(0.5, **GRADIENTS).fit(cut)):
-        assert model.coef_.tolist() == whole.coef_.tolist()
-
-
 def test_columns_that_hold_each_other_up_are_solved_for_together():
     """Two columns of many values that tell the same, and numbers far from 0: single steps took over 100 reads."""
     n = 3000

@@ -92,12 +92,7 @@ def test_features_are_those_of_the_trees():
     assert (np.diff(ranked.scores[ranked.chosen]) <= 0.0).all()
 
 
-def test_trees_of_any_rows_and_blocks_are_the_same():
-    whole = snb.FeatureSelector(SEARCH, "auto").fit(X, Y)
-    cut = snb.FeatureSelector(SEARCH, "auto").fit(lambda: ((X[i : i + 7], Y[i : i + 7]) for i in range(0, 300, 7)))
-    sparse = snb.FeatureSelector(SEARCH, "auto").fit(sp.csr_array(X), Y)
-    for other in (cut, sparse):
-        np.testing.assert_array_equal(other.ranking_, whole.ranking_)
+def test_few_rows_and_candidates_are_enough():
     few = snb.FeatureSelector(snb.TreeFeatures(rows=20, candidates=2), "auto").fit(X, Y)
     assert len(few.chosen_) == 2
 
