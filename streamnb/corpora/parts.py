@@ -59,18 +59,13 @@ class Folder:
 
     def names(self) -> set[str]:
         """The names of all files, relative to the folder; not those that are being written."""
-        if self._local:
-            root = Path(self.path)
-            found = (str(one.relative_to(root)) for one in root.rglob("*") if one.is_file())
-            return {name for name in found if not name.endswith(UNFINISHED)}
         files, place = self._store
         files.invalidate_cache()
-        return {name[len(place) :].strip("/") for name in files.find(place)} if files.exists(place) else set()
+        found = files.find(place) if files.exists(place) else []
+        return {name[len(place) :].strip("/") for name in found if not name.endswith(UNFINISHED)}
 
     def read(self, name: str) -> bytes:
         """The content of a file."""
-        if self._local:
-            return (Path(self.path) / name).read_bytes()
         files, root = self._store
         return asked(lambda: bytes(files.cat_file(f"{root}/{name}")), f"{self.path}/{name}")
 
@@ -108,13 +103,10 @@ class Folder:
 
     def remove(self, names: Any) -> None:
         """Remove files."""
+        files, root = self._store
         for name in names:
             with suppress(FileNotFoundError):
-                if self._local:
-                    (Path(self.path) / name).unlink()
-                else:
-                    files, root = self._store
-                    files.rm_file(f"{root}/{name}")
+                files.rm_file(f"{root}/{name}")
 
     def remove_unfinished(self) -> None:
         """Remove what writers that were killed have left, once all files are there."""
@@ -209,7 +201,11 @@ class PartWork:
 
     title: ClassVar[str] = "writing"
     notes: ClassVar[str] = ABOUT
-    here: ClassVar[bool] = False  # whether this process makes all parts, as it has the rows
+
+    @property
+    def here(self) -> bool:
+        """Whether this process makes all parts, as it has the rows."""
+        return isinstance(self.reading, HeldTable)
 
     def begun(self, part: CorpusPart) -> Any:
         """What `made` needs to know of a part that has rows."""

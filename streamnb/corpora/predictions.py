@@ -136,7 +136,7 @@ def write_predictions(
         held.check_has("text", () if text is None else (text,))
         if text is None and isinstance(getattr(model, "encoding_", None), TextEncoding):
             raise ValueError("text=None, but the model is of texts; name the column that holds them: text='text'")
-        work: PartWork = PredictingTable(place, held, errors, WRITTEN_PARTS[format], model, proba, scores, keep, text)
+        work = Predicting(place, held, errors, WRITTEN_PARTS[format], model, proba, scores, keep, text=text)
         of_run = {"the kind of run": "predictions", "the model": [fingerprint(model)], "the field of texts": text}
         written = {"the rows": fingerprint_of(held.table), "what is written": [proba, scores, list(keep), format]}
         begin(place, of_run | written, [], force)
@@ -146,11 +146,12 @@ def write_predictions(
     if len(models.given) > 1:
         raise ValueError(f"model has {len(models.given)} models; give one at a time (select takes several)")
     check_text(models, kind, files)
-    as_stored = kind == JSON and format != "parquet" and keep
+    as_stored = keep if kind == JSON and format != "parquet" else ()
     if kind == JSON:
         warn_of_unknown("keep", keep, files[0][0])
     reading = CorpusReading(kind, models.encoding, () if as_stored else keep, whole=bool(as_stored))
-    work = Predicting(place, reading, errors, WRITTEN_PARTS[format], models, proba, scores, as_stored or ())
+    (only,) = models.given.values()
+    work = Predicting(place, reading, errors, WRITTEN_PARTS[format], only, proba, scores, as_stored, models)
     about = description("predictions", models, files, (kind, errors))
     begin(place, {**about, "what is written": [proba, scores, list(keep), format]}, files, force)
     return _written(work, parts_of(files, kind), options, started)
@@ -228,38 +229,25 @@ def changed(paths: Iterable[str]) -> list[int | str | None]:
 class Predicting(PartWork):
     """Writes labels, probabilities and scores."""
 
-    models: ScoringModels
+    model: Any
     proba: bool
     scores: bool
-    fields: tuple[str, ...] = ()  # of whole lines, that are kept
+    keep: tuple[str, ...]  # fields of whole lines, or columns of a table, that are written before
+    models: ScoringModels | None = None  # of rows from files
+    text: str | None = None  # the column of texts of a table
 
     title = "predictions"
 
     def made(self, rows: Any, begun: Any, job: Any) -> Made:
-        (name, model), n_rows = next(iter(self.models.given.items())), rows.shape[0]
-        columns = said(model, self.models.matrices(rows, job.first_row)[name], self.proba, self.scores)
-        before: Any = of_columns({}) if rows.beside is None else rows.beside
-        if self.fields:
-            before = before.only(self.fields)
-        content = before.with_columns(columns) if self.ending == ".parquet" else before.written(columns)
-        return Made(content, n_rows, n_rows)
-
-
-@dataclass(frozen=True)
-class PredictingTable(PartWork):
-    """The same for rows of a table that is no file."""
-
-    model: Any
-    proba: bool
-    scores: bool
-    keep: tuple[str, ...]
-    text: str | None
-
-    title, here = "predictions", True
-
-    def made(self, rows: Any, begun: Any, job: Any) -> Made:
-        X = rows if self.text is None else [*np.asarray(rows[self.text])]
+        before: Any
+        if self.models is not None:
+            (X,) = self.models.matrices(rows, job.first_row).values()
+            before = of_columns({}) if rows.beside is None else rows.beside
+            if self.keep:
+                before = before.only(self.keep)
+        else:
+            X = rows if self.text is None else [*np.asarray(rows[self.text])]
+            before = of_columns({name: rows[name] for name in self.keep})
         columns = said(self.model, X, self.proba, self.scores)
-        before = of_columns({name: rows[name] for name in self.keep})
         content = before.with_columns(columns) if self.ending == ".parquet" else before.written(columns)
         return Made(content, rows.shape[0], rows.shape[0])

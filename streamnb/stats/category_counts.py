@@ -27,65 +27,6 @@ FILLED = 8  # a table with fewer than one nonzero cell in so many becomes sparse
 FULL = 1 << 28  # bytes of the growing tables at which they become a run
 
 
-class GroupTables:
-    """Weights of some blocks of rows; all are whole, and no sum reaches 2^53.
-
-    Parameters
-    ----------
-    classes : labels, or None for an open set
-    folding : Folding with one repeat
-    """
-
-    def __init__(self, classes: np.ndarray | None, folding: Folding):
-        self._groups, self._folding = Groups(classes, folding.n_splits), folding
-        self._columns: list[ValueTable] = []
-        self._rows = np.zeros(0, np.int64)
-        self._most = 0.0
-
-    @property
-    def n_rows(self) -> int:
-        return int(self._rows.sum())
-
-    def fits(self, n_rows: int, weight: np.ndarray | None) -> bool:
-        """Return whether sums stay exact when so many rows are added."""
-        return self._most + n_rows * (1.0 if weight is None else float(weight.max())) < EXACT
-
-    def add(self, X: np.ndarray, first_row: int, y: Any, weight: np.ndarray | None, folds: np.ndarray) -> None:
-        """Add a block of rows that fits; X is (n_rows, n_columns) float64, `folds` (n_rows,) the fold of each row."""
-        self._groups.see(y)
-        assert self._groups.codes is not None
-        codes = self._groups.codes.entries(y, first_row)[1] * self._groups.n_splits + folds
-        n_groups = self._groups.n
-        self._rows = np.bincount(codes, minlength=n_groups) + np.pad(self._rows, (0, n_groups - len(self._rows)))
-        self._most += len(X) * (1.0 if weight is None else float(weight.max()))
-        if not self._columns:
-            self._columns = [ValueTable() for _ in X.T]
-        weight = np.zeros(0) if weight is None else weight.astype(np.float64)
-        for column, values in zip(self._columns, X.T, strict=True):
-            column.add(np.ascontiguousarray(values), codes, weight, n_groups)
-
-    def counts(self) -> tuple[tuple[np.ndarray, ...], ClassStats]:
-        """Return the sorted values of each column and all sums; the tables cannot be used afterwards."""
-        labels, n_splits = self._groups.codes, self._groups.n_splits
-        assert labels is not None
-        classes, order = labels.sorted()
-        groups = self._groups.by_split(order)
-        starts = np.cumsum([0, *(column.n_values for column in self._columns)])
-        sums = np.empty((len(groups), int(starts[-1])))
-        values = [column.taken(groups, sums, start) for column, start in zip(self._columns, starts, strict=False)]
-        of_fold = sums.reshape(n_splits, len(classes), -1)
-        weight = of_fold[:, :, : starts[1]].sum(axis=2)  # every row has exactly one value of the first column
-        rows = self._rows[groups].reshape(n_splits, -1)
-
-        def stats(rows: np.ndarray, weight: np.ndarray, sums: np.ndarray, **more: Any) -> ClassStats:
-            tables = {"weight": Table(weight[:, None]), "sum": _compact(Table(sums))}
-            return ClassStats(classes, rows, tables, sums.shape[1], options=RowOptions(), closed=labels.closed, **more)
-
-        folds = tuple(map(stats, rows, weight, of_fold))
-        whole = rows.sum(axis=0), weight.sum(axis=0), of_fold.sum(axis=0)
-        return tuple(values), stats(*whole, folds=folds, folding=self._folding)
-
-
 class ValueTable:
     """The values of one column and their sums by group.
 
@@ -244,47 +185,89 @@ class CategoryCounts:
 class CountingCategories:
     """Accumulates counts block by block: whole weights in growing tables, other weights in sorted runs of cells.
 
-    Two runs of similar size are merged into one, so that each cell is moved only a few times.
+    Tables become a run before a sum could reach 2^53. Two runs of similar size are merged into one, so that each cell
+    is moved only a few times.
 
     Parameters
     ----------
     classes : labels, or None for an open set
-    folding : Folding
+    folding : Folding with one repeat
     memory_limit : int, optional
     """
 
     def __init__(self, classes: np.ndarray | None, folding: Folding, memory_limit: int | None = None):
-        self._of_groups = classes, folding
-        self._limit = memory.allowed(memory_limit)
-        self._tables = GroupTables(classes, folding)
+        self._classes, self._folding, self._limit = classes, folding, memory.allowed(memory_limit)
         self._runs: list[CategoryCounts] = []
+        self._begin_tables()
+
+    def _begin_tables(self) -> None:
+        self._groups = Groups(self._classes, self._folding.n_splits)
+        self._columns: list[ValueTable] = []
+        self._rows = np.zeros(0, np.int64)
+        self._most = 0.0  # no sum is larger
 
     def add(self, X: np.ndarray, first_row: int, y: Any, weight: np.ndarray | None, split: np.ndarray | None) -> None:
         """Add a block of rows; X (n_rows, n_columns) float64, NaN for what is missing."""
         if not len(X):
             return
-        classes, folding = self._of_groups
         if weight is None or (weight == np.floor(weight)).all():
-            if not self._tables.fits(len(X), weight):
-                self._keep_tables()
-            self._tables.add(X, first_row, y, weight, folding.numbers(first_row, len(X), split, 0))
-            if memory.bytes_of(self._tables._columns) > FULL:
+            self._add_to_tables(X, first_row, y, weight, self._folding.numbers(first_row, len(X), split, 0))
+            if memory.bytes_of(self._columns) > FULL:
                 self._keep_tables()
         else:
-            sums = Accumulator(("sum",), RowOptions(), classes, folding, sparse=True)
+            sums = Accumulator(("sum",), RowOptions(), self._classes, self._folding, sparse=True)
             self._keep(_counted(X, first_row, y, weight, split, sums))
         cure = "give a larger memory_limit, or hash_bits=20 or so, which bounds the number of values"
         memory.check("the counts of the values of all columns", self.nbytes, self._limit, cure)
 
+    def _add_to_tables(
+        self, X: np.ndarray, first_row: int, y: Any, weight: np.ndarray | None, folds: np.ndarray
+    ) -> None:
+        """Add rows of whole weights, of which `folds` (n_rows,) has the folds."""
+        growth = len(X) * (1.0 if weight is None else float(weight.max()))
+        if self._most + growth >= EXACT:
+            self._keep_tables()
+        self._groups.see(y)
+        assert self._groups.codes is not None
+        codes = self._groups.codes.entries(y, first_row)[1] * self._groups.n_splits + folds
+        n_groups = self._groups.n
+        self._rows = np.bincount(codes, minlength=n_groups) + np.pad(self._rows, (0, n_groups - len(self._rows)))
+        self._most += growth
+        if not self._columns:
+            self._columns = [ValueTable() for _ in X.T]
+        weight = np.zeros(0) if weight is None else weight.astype(np.float64)
+        for column, values in zip(self._columns, X.T, strict=True):
+            column.add(np.ascontiguousarray(values), codes, weight, n_groups)
+
     @property
     def nbytes(self) -> int:
-        return memory.bytes_of([self._tables._columns, self._runs])
+        return memory.bytes_of([self._columns, self._runs])
 
     def _keep_tables(self) -> None:
         """Turn the tables into a run and start new tables."""
-        tables, self._tables = self._tables, GroupTables(*self._of_groups)
-        if tables.n_rows:
-            self._keep(CategoryCounts(*tables.counts()))
+        if self._columns:
+            self._keep(self._counts_of_tables())
+        self._begin_tables()
+
+    def _counts_of_tables(self) -> CategoryCounts:
+        labels, n_splits = self._groups.codes, self._groups.n_splits
+        assert labels is not None
+        classes, order = labels.sorted()
+        groups = self._groups.by_split(order)
+        starts = np.cumsum([0, *(column.n_values for column in self._columns)])
+        sums = np.empty((len(groups), int(starts[-1])))
+        values = [column.taken(groups, sums, start) for column, start in zip(self._columns, starts, strict=False)]
+        of_fold = sums.reshape(n_splits, len(classes), -1)
+        weight = of_fold[:, :, : starts[1]].sum(axis=2)  # every row has exactly one value of the first column
+        rows = self._rows[groups].reshape(n_splits, -1)
+
+        def stats(rows: np.ndarray, weight: np.ndarray, sums: np.ndarray, **more: Any) -> ClassStats:
+            tables = {"weight": Table(weight[:, None]), "sum": _compact(Table(sums))}
+            return ClassStats(classes, rows, tables, sums.shape[1], options=RowOptions(), closed=labels.closed, **more)
+
+        folds = tuple(map(stats, rows, weight, of_fold))
+        whole = rows.sum(axis=0), weight.sum(axis=0), of_fold.sum(axis=0)
+        return CategoryCounts(tuple(values), stats(*whole, folds=folds, folding=self._folding))
 
     def _keep(self, counts: CategoryCounts) -> None:
         while self._runs and self._runs[-1].starts[-1] < 2 * counts.starts[-1]:
@@ -293,8 +276,10 @@ class CountingCategories:
 
     def finish(self) -> CategoryCounts:
         self._keep_tables()
-        none = Accumulator(("sum",), RowOptions(), *self._of_groups, sparse=True)
-        return reduce(add, self._runs) if self._runs else CategoryCounts((), none.finish())
+        if self._runs:
+            return reduce(add, self._runs)
+        none = Accumulator(("sum",), RowOptions(), self._classes, self._folding, sparse=True)
+        return CategoryCounts((), none.finish())
 
 
 def _counted(

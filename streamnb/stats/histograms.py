@@ -1,8 +1,8 @@
 """Histograms of features by class, and the grids of their bins."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -35,8 +35,8 @@ class Grid:
 
     mode: str
     n_bins: int = N_BINS
-    low: np.ndarray | None = None  # (n_features,) smallest value, inf if there is none; None before the first row
-    high: np.ndarray | None = None
+    low: np.ndarray = field(default_factory=partial(np.zeros, 0))  # (n_features,) smallest value, inf if there is none
+    high: np.ndarray = field(default_factory=partial(np.zeros, 0))  # both empty before the first row
 
     def __post_init__(self) -> None:
         arguments.one_of("histogram", self.mode, MODES)
@@ -49,7 +49,7 @@ class Grid:
 
     def of(self, n_features: int) -> "Grid":
         """Return self; before the first row, a grid with an empty range for each feature."""
-        if self.low is not None:
+        if len(self.low):
             return self
         return Grid(self.mode, self.n_bins, np.full(n_features, np.inf), np.full(n_features, -np.inf))
 
@@ -58,27 +58,17 @@ class Grid:
         if (self.mode, self.n_bins) != (other.mode, other.n_bins):
             ours, theirs = (f"histogram={g.mode!r} and n_bins={g.n_bins}" for g in (self, other))
             raise ValueError(f"these statistics were scanned with {ours}, the others with {theirs}; scan both alike")
-        if (self._low <= other._low).all() and (self._high >= other._high).all():
+        if (self.low <= other.low).all() and (self.high >= other.high).all():
             return self
-        return Grid(self.mode, self.n_bins, np.minimum(self._low, other._low), np.maximum(self._high, other._high))
-
-    @property
-    def _low(self) -> np.ndarray:
-        assert self.low is not None
-        return self.low
-
-    @property
-    def _high(self) -> np.ndarray:
-        assert self.high is not None
-        return self.high
+        return Grid(self.mode, self.n_bins, np.minimum(self.low, other.low), np.maximum(self.high, other.high))
 
     @cached_property
     def exponents(self) -> np.ndarray:
         """(n_features,) int64: bins are 2^exponent wide."""
         if self.mode == "value":
-            return np.zeros(len(self._low), np.int64)
-        seen = self._low <= self._high
-        low, high = np.where(seen, self._low, 0.0), np.where(seen, self._high, 0.0)
+            return np.zeros(len(self.low), np.int64)
+        seen = self.low <= self.high
+        low, high = np.where(seen, self.low, 0.0), np.where(seen, self.high, 0.0)
         e = np.maximum(_exponents(np.maximum(np.abs(low), np.abs(high))) - DIGITS, FINEST)
         e = np.maximum(_exponents((high - low) / self.n_bins) - 2, e)  # a smaller exponent would not suffice
         while (wide := _number(high, e) - _number(low, e) >= self.n_bins).any():
@@ -88,7 +78,7 @@ class Grid:
     @cached_property
     def firsts(self) -> np.ndarray:
         """(n_features,) int64: the number i of the first bin."""
-        low = np.where(self._low <= self._high, self._low, 0.0) if self.mode == "bins" else np.zeros(len(self._low))
+        low = np.where(self.low <= self.high, self.low, 0.0) if self.mode == "bins" else np.zeros(len(self.low))
         return _number(low, self.exponents)
 
     @cached_property
@@ -241,8 +231,8 @@ class Histograms(Table):
         return super(Histograms, cls)._from_state({**sums, "grid": Grid(*of_grid)})
 
     def _check_loaded(self) -> None:
-        n_features, n_bins = len(self.grid._low), self.grid.n_bins
-        if n_features * n_bins != self.hi.shape[1] or np.isnan([self.grid._low, self.grid._high]).any():
+        n_features, n_bins = len(self.grid.low), self.grid.n_bins
+        if n_features * n_bins != self.hi.shape[1] or np.isnan([self.grid.low, self.grid.high]).any():
             raise ValueError(f"histograms {self.hi.shape} do not fit ranges of {n_features} features in {n_bins} bins")
 
 
@@ -311,10 +301,8 @@ class HistogramSums:
         if grid is self._grid:
             return
         hi, lo = self._bins.hi, self._bins.lo
-        if (
-            self._grid.low is not None
-            and (grid.exponents != self._grid.exponents).any() | (grid.firsts != self._grid.firsts).any()
-        ):
+        had_rows = len(self._grid.low) > 0
+        if had_rows and ((grid.exponents != self._grid.exponents) | (grid.firsts != self._grid.firsts)).any():
             self._bins.hi, self._bins.lo = np.zeros_like(hi), None if lo is None else np.zeros_like(lo)
             parts = [hi, *([] if lo is None else lo)]
             self._bins.spilled |= _add_in(self._grid.columns_in(grid), parts, self._bins.hi, self._bins.lo)

@@ -9,7 +9,7 @@ from streamnb.passes.run import run
 from streamnb.rows.opening import opened
 from streamnb.rows.splits import Folding
 from streamnb.stats import category_counts
-from streamnb.stats.category_counts import GroupTables
+from streamnb.stats.category_counts import CountingCategories
 from streamnb.stats.sparse_tables import SparseTable
 
 rng = np.random.default_rng(0)
@@ -23,10 +23,10 @@ FOLDS = FOLDING.numbers(0, N, None, 0)
 
 
 def grown(pieces=3, weight=W):
-    tables = GroupTables(None, FOLDING)
+    counts = CountingCategories(None, FOLDING)
     for rows in np.array_split(np.arange(N), pieces):
-        tables.add(X[rows], rows[0], Y[rows], None if weight is None else weight[rows], FOLDS[rows])
-    return tables
+        counts.add(X[rows], rows[0], Y[rows], None if weight is None else weight[rows], None)
+    return counts.finish()
 
 
 @pytest.mark.parametrize("weight", [None, W])
@@ -34,7 +34,8 @@ def grown(pieces=3, weight=W):
 def test_sums_of_values_classes_and_folds(weight, piece, numbers, monkeypatch):
     monkeypatch.setattr(category_counts, "PIECE", piece)
     monkeypatch.setattr(category_counts, "NUMBERS", numbers)
-    values, sums = grown(weight=weight).counts()
+    counts = grown(weight=weight)
+    values, sums = counts.values, counts.sums
     w = np.ones(N) if weight is None else weight
     start = 0
     for j, own in enumerate(values):
