@@ -20,7 +20,7 @@ from streamnb.problem.families import as_family
 from streamnb.problem.penalties import Penalty
 from streamnb.problem.schemes import Nested, TwoClasses, as_scheme, check_code, check_hierarchy, nested, random_code
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.unions import unions
+from streamnb.stats.complements import unions
 
 FIXED = {"scheme": "joint", "reference": None, "overlap": "refuse"}  # parameters that these models lack
 FIXED |= dict.fromkeys(("priors", "feature_weight", "loss", "threshold", "reject_label"))

@@ -1,4 +1,4 @@
-"""Small differences of large sums, to full precision: the rows outside a class, the distance from an upper bound."""
+"""Sums of other rows than those of one class, to full precision: all outside it, unions; distances from an upper bound."""
 
 from collections.abc import Callable
 from typing import Any
@@ -49,6 +49,44 @@ def with_and_without(stats: ClassStats, label: int) -> ClassStats:
         tables[name] = every.plus(own, -1.0).above(own)
     rows = np.array([stats.every.n_rows - stats.rows[label], stats.rows[label]])
     return ClassStats(np.array([False, True]), rows, tables, stats.n_features, stats.negatives, stats.options)
+
+
+def unions(stats: ClassStats, members: np.ndarray) -> ClassStats:
+    """Return the statistics of an indicator whose labels are sets of classes.
+
+    Parameters
+    ----------
+    stats : ClassStats
+        Statistics of rows with one label each.
+    members : (n_labels, K) bool
+        The classes of each label.
+
+    Returns
+    -------
+    ClassStats
+        The statistics of rows with the indicator ``members[:, y].T``; its labels are numbers.
+    """
+    moments = ("weight", *stats.moments)
+    rows, every = members @ stats.rows, np.ones((1, len(stats.classes)), bool)
+    about: dict[str, Any] = {"n_features": stats.n_features, "options": stats.options, "negatives": stats.negatives}
+    whole = ClassStats(
+        np.zeros(1, np.int64),
+        np.array([stats.n_rows]),
+        {name: _summed(stats.tables[name], every) for name in moments},
+        **about,
+    )
+    tables = {name: _summed(stats.tables[name], members) for name in moments}
+    return ClassStats(np.arange(len(members)), rows, tables, every=whole, closed=True, **about)
+
+
+def _summed(table: Any, members: np.ndarray) -> Any:
+    """Sum the rows of a table over each set of members, as exactly as the table is."""
+    sizes, at = members.sum(axis=1), np.argsort(~members, axis=1, kind="stable")
+    missing, every = np.full(len(members), -1), np.arange(len(members))
+    out = table.combined(table, missing, np.where(sizes > 0, at[:, 0], -1), 1.0)
+    for n in range(1, int(sizes.max(initial=0))):
+        out = out.combined(table, every, np.where(sizes > n, at[:, n], -1), 1.0)
+    return out
 
 
 class Slack:

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from streamnb.stats import products
+from streamnb.stats import second_moments as products
 
 rng = np.random.default_rng(0)
 W = rng.random(60)
