@@ -1,4 +1,4 @@
-"""Sums of other rows than those of one class, to full precision: all outside it, unions; distances from an upper bound."""
+"""Sums of other rows than those of a class, to full precision: all outside it, unions, and distances from a bound."""
 
 from collections.abc import Callable
 from typing import Any
