@@ -133,7 +133,7 @@ _HOMES = {
     "QuadraticDiscriminantAnalysis": "estimators.discriminant_analysis",
     "write_predictions": "corpora.predictions",
     "select": "corpora.selecting",
-    "write_markers": "estimators.cells",
+    "write_markers": "estimators.annotating",
     "search": "searching.searching",
     "Search": "searching.search_result",
     "warm": "searching.warming",

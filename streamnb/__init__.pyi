@@ -14,10 +14,10 @@ from streamnb.encoding.converting import convert as convert
 from streamnb.encoding.sequences import sequences as sequences
 from streamnb.encoding.table import table as table
 from streamnb.encoding.text import text as text
+from streamnb.estimators.annotating import write_markers as write_markers
 from streamnb.estimators.bins import Bins as Bins
 from streamnb.estimators.categorical_nb import CategoricalNB as CategoricalNB
 from streamnb.estimators.category_counters import CategoryCounters as CategoryCounters
-from streamnb.estimators.cells import write_markers as write_markers
 from streamnb.estimators.class_sets import HierarchyNB as HierarchyNB
 from streamnb.estimators.class_sets import OutputCodeNB as OutputCodeNB
 from streamnb.estimators.crammer_singer import CrammerSingerSVM as CrammerSingerSVM

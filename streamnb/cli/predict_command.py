@@ -95,7 +95,7 @@ def predict(model: str, data: str, out: str | None, **settings: Any) -> None:
     columns = dict[str, np.ndarray]()
     encoding: Any = getattr(fitted, "encoding_", None)
     if class_name(encoding) == "KMers" and encoding.takes(X):
-        from streamnb.estimators.taxonomy import identifiers_of
+        from streamnb.estimators.annotating import identifiers_of
 
         X = encoding.encode(X)
         if path is None or path.suffix != ".npy":  # which holds numbers or labels alone

@@ -49,19 +49,6 @@ def model_of_sets(
     return model
 
 
-def predictive(self: Any) -> LinearModel:
-    """Not defined; raises."""
-    name = type(self).__name__
-    raise ValueError(f"predictive=True needs one distribution per class; leave it out for {name}")
-
-
-def sklearn_tags(self: Any) -> Any:
-    """Tags of classifiers of one label per row."""
-    tags = LinearNB.__sklearn_tags__(self)
-    tags.classifier_tags.multi_label = False
-    return tags
-
-
 @persistence.register
 class HierarchyNB(LinearNB):
     """Naive Bayes of hierarchical labels, each against the rows without it, fitted in one scan.
@@ -100,8 +87,6 @@ class HierarchyNB(LinearNB):
 
     _fixed: ClassVar = FIXED
     _takes_indicator = False
-    _predictive = predictive
-    __sklearn_tags__ = sklearn_tags
     _indicator_advice = (
         "the lowest that is known of it. Where rows bear several, give snb.LinearNB an indicator with a 1 for each "
         "label above, too"
@@ -143,6 +128,10 @@ class HierarchyNB(LinearNB):
         labels, follows = self._now("_nested")
         model = model_of_sets(self._solve, self._weighted, follows[:, np.searchsorted(labels, self.classes_)], labels)
         return replace(model, classes_=labels, scheme=Nested(follows))
+
+    def _predictive(self) -> LinearModel:
+        name = type(self).__name__
+        raise ValueError(f"predictive=True needs one distribution per class; leave it out for {name}")
 
     def _portable(self) -> Any:
         raise ValueError("labels that follow from others are in no such file; save(path) keeps them")
@@ -210,8 +199,7 @@ class OutputCodeNB(LinearNB):
     }
     _fixed: ClassVar = FIXED
     _takes_indicator = False
-    _predictive = predictive
-    __sklearn_tags__ = sklearn_tags
+    _predictive = HierarchyNB._predictive
 
     def __init__(
         self,

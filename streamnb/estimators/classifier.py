@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from operator import methodcaller
+from operator import attrgetter, methodcaller
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,8 +15,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, guesses, persistence
-from streamnb.core.arguments import PerRow, Rows
-from streamnb.estimators import cells, one_record, preparation, taxonomy, unknown
+from streamnb.core.arguments import Bytes, PerRow, Rows
+from streamnb.estimators import annotating, one_record, preparation
 from streamnb.estimators.drifting import Drift, drift
 from streamnb.estimators.feature_tables import contrasting_features, contributions, strongest_features
 from streamnb.estimators.parameters import Check, check_each
@@ -30,6 +30,7 @@ from streamnb.export.writing import scoring_of, write
 from streamnb.models.calibrating import METHODS, calibrated
 from streamnb.models.linear import LinearModel
 from streamnb.models.portable import PortableModel
+from streamnb.passes.contract import RunOptions
 from streamnb.problem.family import Family
 from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.source import Source
@@ -63,6 +64,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     recalibrated_: bool | None = None
     _checks: ClassVar[Mapping[str, Check]] = {}  # of single parameters
     _fixed: ClassVar[Mapping[str, Any]] = {}  # values of parameters that the constructor lacks but methods use
+    _has_decision_function = True
     _preparation = Preparation()
     _model: LinearModel
 
@@ -153,6 +155,12 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """Logs of the class probabilities, (n_rows, K)."""
         model, rows = self._ready(X)
         return model.predict_log_proba(rows, out=out)
+
+    @available_if(attrgetter("_has_decision_function"))
+    def decision_function(self, X: Rows, *, out: Any = None) -> Any:
+        """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K)."""
+        model, rows = self._ready(X)
+        return model.decision_function(rows, out=out)
 
     def predict_one(self, record: Any) -> Any:
         """The label of one record, as `predict` has it; for a 2-D y a dict of label to bool.
@@ -345,11 +353,6 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     # ---- explanations and exports ------------------------------------------------------------------------------------
 
-    markers = cells.markers
-    annotate = cells.annotate
-    choose_unknown_below = unknown.choose_unknown_below
-    predict_ranks = taxonomy.predict_ranks
-
     def top_features(self, n_features: int = 10) -> Any:
         """The strongest features of each class, as evidence for it or against it.
 
@@ -459,6 +462,223 @@ class Classifier(ClassifierMixin, BaseEstimator):
         self._explained()
         model, rows = self._ready(X)
         return contributions(model, preparation.names_of_columns(self), rows, class_, against)
+
+    def markers(
+        self,
+        n_features: Any = 10,
+        *,
+        test: str | None = None,
+        batch: bool = False,
+        corr: str = "benjamini-hochberg",
+    ) -> Any:
+        """The features with the strongest evidence for each class against the others, or the tests of all features.
+
+        Parameters
+        ----------
+        n_features : int
+            The largest number of features per class; None for all features, with `test`.
+        test : {"t-test", "t-test_overestim_var", "wilcoxon"}, optional
+            In place of weights, test the rows of each class against the rest, from the sums of the fit: they need
+            ``fit(moments=("sum", "sum_sq"))`` where the family does not keep squares. Rank sums need histograms, which
+            ``snb.scan(histogram=..).markers(test="wilcoxon")`` has.
+        batch : bool
+            Test within batches, for a model of ``fit(batch="obs/sample")``, or within the folds of a CV form; see
+            `ClassStats.markers`.
+        corr : {"benjamini-hochberg", "bonferroni"}
+            How p-values are corrected for many features.
+
+        Returns
+        -------
+        pandas.DataFrame
+            As from `top_features`, but only weights above 0, largest first. With `test` as from `ClassStats.markers`,
+            which is that of ``sc.get.rank_genes_groups_df``; `write_markers` puts it into AnnData.
+
+        Raises
+        ------
+        ValueError
+            scheme="ovo", whose weights are of pairs of classes; or the fit has not kept what a test needs.
+
+        Examples
+        --------
+        >>> import numpy as np, streamnb as snb
+        >>> X, y = np.array([[3.0, 0.0, 1.0], [0.0, 4.0, 1.0], [2.0, 1.0, 1.0]]), ["B cell", "T cell", "B cell"]
+        >>> snb.LinearNB().fit(X, y).markers(1)[["class", "feature"]].values.tolist()
+        [['B cell', 0], ['T cell', 1]]
+        """
+        names = preparation.names_of_columns(self)
+        if test is None:
+            if batch:
+                raise ValueError("batch=True is of tests within batches; name a test, such as test='t-test'")
+            return strongest_features(self._explained(), names, n_features, positive=True)
+        self._fitted_model()
+        stats: Any = getattr(self, "stats_", None)
+        if not hasattr(stats, "markers"):
+            raise ValueError(
+                f"test={test!r} is of sums of the rows of each class, which {type(self).__name__} does not keep; take "
+                "snb.scan(X, y).markers(test=..), or snb.LinearNB"
+            )
+        table = stats.markers(n_features, test=test, batch=batch, corr=corr, feature_names=names)
+        table.attrs["layer"] = self.layer_
+        return table
+
+    def annotate(
+        self,
+        adata: Any,
+        key: str = "predicted",
+        *,
+        over: str | None = None,
+        unknown_below: float | str | None = None,
+    ) -> Any:
+        """Add columns to `obs` of an AnnData object: the predicted class of each cell and its probability.
+
+        Parameters
+        ----------
+        adata : AnnData
+            With the fitted features, in `X` or the layer of `fit`; in memory or backed by its file, which is not
+            changed.
+        key : str
+            Name of the column of labels, a categorical of all classes; probabilities, if the model has any, are in
+            ``key + "_probability"``.
+        over : str, optional
+            A column of `obs` such as "obs/leiden": the label that most cells of each cluster have, the first of those
+            as frequent, goes to ``key + "_majority"``. Cells that are "unknown" vote for it.
+        unknown_below : float or "auto", optional
+            Label cells "unknown" whose probability is below; "auto": below `unknown_below_`, which
+            `choose_unknown_below` has chosen on folds. The classes must be strings. Probabilities that are calibrated
+            on folds, such as those of ``LinearNBCV(calibration="sigmoid")``, say how often labels are right.
+
+        Returns
+        -------
+        AnnData
+            The same object.
+
+        Raises
+        ------
+        TypeError, ValueError
+            An argument is something else, `obs` lacks the column, or the model has no probabilities.
+        """
+        return annotating.annotated(self, adata, key, over, unknown_below)
+
+    def choose_unknown_below(
+        self,
+        X: Rows,
+        y: PerRow,
+        sample_weight: PerRow = None,
+        *,
+        named: float = 0.95,
+        folds: int = 5,
+        groups: PerRow = None,
+        seed: int = 0,
+        progress: bool | None = None,
+        n_threads: int | None = None,
+        memory_limit: Bytes = None,
+        client: Any = None,
+    ) -> Any:
+        """Choose the threshold of ``annotate(unknown_below="auto")`` on folds, and measure what it finds.
+
+        For each fold a model is fitted with the parameters of this one, without the rows of the fold. The threshold is
+        the highest at which the share `named` of the held-out rows that are labelled right keep their label. A second
+        model of each fold also lacks some of the classes. It gets a threshold in the same way, and rows of these
+        classes show how often a new class would be "unknown". A class that looks like another one is often not,
+        whatever the threshold.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The rows of the fit, with labels; not in Dask. They are read for two fits and predictions of each fold.
+        named : float
+            The share of rightly labelled rows that should keep their label, from 0 to 1.
+        folds : int
+        groups : (n_rows,), optional
+            Such as "obs/donor": rows of one group are in one fold, so that the threshold is one for new donors.
+        seed : int
+            Of folds, and of the classes that are left out together: one of `folds` parts.
+        progress, n_threads, memory_limit, client
+            As in `fit`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each class. "right": the share of its held-out rows that is labelled right; "named": the share of
+            these that keeps its label; "unseen": the share of its rows that is "unknown" to a model without the class.
+            NaN where there is no such model, as too few classes would be left, or it labels no row right.
+
+        Raises
+        ------
+        ValueError, TypeError
+            An argument is wrong, the model has no probabilities or other classes than strings, or was calibrated after
+            its fit, or no row is labelled right.
+
+        Notes
+        -----
+        The threshold becomes `unknown_below_`, is saved with the model, and is dropped when the model changes. Models
+        of folds are made by `fit`: class weights of `refit`, for instance, are not theirs.
+
+        Examples
+        --------
+        >>> import numpy as np, streamnb as snb
+        >>> y = np.array(["B cell", "NK cell", "T cell"])[np.arange(90) % 3]
+        >>> X = np.random.default_rng(0).poisson(np.where(y[:, None] == np.unique(y), 4.0, 1.0))
+        >>> model = snb.SoftmaxRegression().fit(X, y)
+        >>> table = model.choose_unknown_below(X, y, named=0.9)
+        >>> table.columns.tolist(), 0.3 < model.unknown_below_ < 0.9
+        (['right', 'named', 'unseen'], True)
+        """
+        check_is_fitted(self)
+        rows = self._opened(X, y, sample_weight, labelled=True)
+        options = RunOptions(progress, n_threads, memory_limit, client).fit_options
+        self.unknown_below_, shares = annotating.threshold_of_folds(
+            self, (X, y, sample_weight), rows, named, folds, groups, seed, options
+        )
+        return shares
+
+    def predict_ranks(self, reads: Rows, confidence: float = 0.7, draws: int = 100, seed: int = 0) -> Any:
+        """Taxa of rows of counts, such as k-mers of sequences, to the last rank that is sure.
+
+        As the RDP classifier does (Wang, Garrity, Tiedje and Cole 2007): of the units of a row, such as its k-mers, one
+        eighth is drawn with replacement, several times. The confidence of a rank is the share of draws whose best class
+        has the same names down to that rank as the prediction. Classes that are equally good in a draw share it in
+        equal parts, so of references that are identical under two names none has a confidence above .5.
+
+        Parameters
+        ----------
+        reads : rows
+            Anything that `predict` takes, such as "reads.fastq.gz"; counts in whole numbers.
+        confidence : float
+            The lowest confidence of a rank that is sure, from 0 to 1.
+        draws : int
+            The number of draws of each row.
+        seed : int
+            What is drawn depends on this, the number of the row and the draw, and not on blocks or threads.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns "read" (identifiers of files of sequences, else numbers of rows), "taxon" (the label to the
+            last rank that is sure; "Unassigned" if none is) and "confidence", that of the last of these ranks,
+            or of the first rank if none is sure.
+
+        Raises
+        ------
+        ValueError
+            The model is not one of counts that has a score for each class, or a value is no whole number.
+
+        Notes
+        -----
+        Labels are names of ranks, the highest first, split at semicolons, such as "k__Bacteria; p__Firmicutes". Draws
+        are scored in single precision, and all k-mers of a row in double precision.
+
+        Examples
+        --------
+        >>> import streamnb as snb
+        >>> labels = ["k__A; g__x", "k__A; g__y", "k__B; g__z"]
+        >>> rows = snb.sequences(["ACGTACGTACGTACGT", "ACGTACGTTGCATGCA", "GGGGTTTTGGGGTTTT"], labels, k=3)
+        >>> model = snb.LinearNB("multinomial").fit(rows)
+        >>> model.predict_ranks(["GGGGTTTTGGGGTT"])["taxon"].tolist()
+        ['k__B; g__z']
+        """
+        model, rows = self._ready(reads)
+        return annotating.sure_ranks(model, rows, getattr(self, "family", "multinomial"), confidence, draws, seed)
 
     def _profile(self) -> ColumnProfile | None:
         """The sums of the columns of the rows that the model has learned from, where it keeps them."""
@@ -613,12 +833,6 @@ class Classifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def decision_function(self: Any, X: Rows, *, out: Any = None) -> Any:
-    """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K)."""
-    model, rows = self._ready(X)
-    return model.decision_function(rows, out=out)
 
 
 def model_and_rows(estimator: Classifier, X: Any, *beside: Any, labelled: bool = True) -> tuple[LinearModel, Source]:

@@ -17,12 +17,6 @@ from streamnb.training.learner import FittedModel, Learner
 HISTORY = "objective", "gap", "seconds"
 
 
-def _gap(self: Any) -> float:
-    """The largest possible excess of the objective over its minimum."""
-    self._fitted_model()
-    return max(float(self.history_["gap"][-1]), 0.0)
-
-
 @persistence.register
 class CrammerSingerSVM(TrainedClassifier):
     r"""Exact multiclass linear support vector machine, with a certificate of the optimum, `gap_`.
@@ -79,7 +73,6 @@ class CrammerSingerSVM(TrainedClassifier):
     """
 
     _history = HISTORY
-    gap_ = property(_gap)
 
     def __init__(
         self,
@@ -103,6 +96,12 @@ class CrammerSingerSVM(TrainedClassifier):
     def _learner(self) -> Learner:
         method = CuttingPlanesMethod(self.fit_intercept, self.max_passes, self.start)
         return learner_of(self, method, scheme="ovr")
+
+    @property
+    def gap_(self) -> float:
+        """The largest possible excess of the objective over its minimum."""
+        self._fitted_model()
+        return max(float(self.history_["gap"][-1]), 0.0)
 
     def _to_state(self) -> dict[str, Any]:
         state = super()._to_state()
@@ -154,7 +153,7 @@ class CrammerSingerSVMCV(TrainedClassifierCV):
     _history = HISTORY
     _saved = (*TrainedClassifierCV._saved, "gaps")
     _gaps = np.zeros((1, 0))  # before there are any
-    gap_ = property(_gap)
+    gap_ = CrammerSingerSVM.gap_
 
     def __init__(
         self,

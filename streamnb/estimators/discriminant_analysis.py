@@ -11,8 +11,6 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from streamnb.core import arguments, persistence
 from streamnb.core.arguments import Rows
-from streamnb.estimators import incremental
-from streamnb.estimators.classifier import decision_function
 from streamnb.estimators.incremental import IncrementalClassifier, unchanged
 from streamnb.estimators.parameters import boolean, integer_from, learned, logs, number_from_0, one_of, optional
 from streamnb.models.linear import LinearModel
@@ -35,9 +33,7 @@ class DiscriminantAnalysis(IncrementalClassifier):
     store_covariance: bool
     covariance_estimator: Any
     _checks: ClassVar = {"tol": number_from_0, "store_covariance": boolean}
-    class_count_ = incremental.class_count_
-    predict_joint_log_proba = incremental.predict_joint_log_proba
-    decision_function = decision_function
+    _gives_joint = True
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -135,7 +131,6 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         "solver": one_of("svd", "lsqr", "eigen"),
         "n_components": optional(integer_from(1)),
     }
-    coef_, intercept_ = incremental.coef_, incremental.intercept_
 
     def __init__(
         self,
@@ -183,6 +178,16 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         if len(self.classes_) == 2:
             coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
         return LinearModel(self.classes_, np.ascontiguousarray(coef.T), intercept, as_scheme("joint", self.classes_))
+
+    @learned
+    def coef_(self) -> np.ndarray:
+        """Weights: one row for two classes, else one for each."""
+        return self._model.coef_
+
+    @learned
+    def intercept_(self) -> np.ndarray:
+        """Intercepts, one for each row of `coef_`."""
+        return self._model.intercept_
 
     @learned
     def _parts(self) -> dict[str, Any]:

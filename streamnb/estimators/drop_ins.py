@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from streamnb.core import arguments, messages, persistence
-from streamnb.estimators import incremental
 from streamnb.estimators.incremental import IncrementalClassifier
 from streamnb.estimators.parameters import Check, learned, logs, number_from_0, optional
 from streamnb.models.linear import LinearModel, OddsModel, sums_of_logs
@@ -33,8 +32,7 @@ class DiscreteNB(IncrementalClassifier):
     """Smoothed counts, with the parameters and attributes of `MultinomialNB` that all of these models share."""
 
     _checks: ClassVar[Mapping[str, Check]] = {"force_alpha": _check_bool, "fit_prior": _check_bool}
-    class_count_ = incremental.class_count_
-    predict_joint_log_proba = incremental.predict_joint_log_proba
+    _has_decision_function, _gives_joint = False, True
 
     def __init__(self, *, alpha: Any = 1.0, force_alpha: bool = True, fit_prior: bool = True, class_prior: Any = None):
         self.alpha = alpha
@@ -122,12 +120,6 @@ class DiscreteNB(IncrementalClassifier):
         return tags
 
 
-@learned
-def _feature_count(self: Any) -> np.ndarray:
-    """Weighted sum of each feature in each class, (K, n_features)."""
-    return self._weighted.sum
-
-
 @persistence.register
 class MultinomialNB(DiscreteNB):
     """Multinomial naive Bayes: ``ln P(x, y) = ln P(y) + sum_j x_j ln p_yj``, like scikit-learn's class of this name.
@@ -169,7 +161,10 @@ class MultinomialNB(DiscreteNB):
     ['cat', 'dog']
     """
 
-    feature_count_ = _feature_count
+    @learned
+    def feature_count_(self) -> np.ndarray:
+        """Weighted sum of each feature in each class, (K, n_features)."""
+        return self._weighted.sum
 
     @learned
     def feature_log_prob_(self) -> np.ndarray:
@@ -213,7 +208,7 @@ class ComplementNB(DiscreteNB):
     """
 
     _checks: ClassVar = {**DiscreteNB._checks, "norm": _check_bool}
-    feature_count_ = _feature_count
+    feature_count_ = MultinomialNB.feature_count_
 
     def __init__(
         self,
@@ -363,7 +358,7 @@ class PoissonNB(DiscreteNB):
     ['cat', 'dog']
     """
 
-    feature_count_ = _feature_count
+    feature_count_ = MultinomialNB.feature_count_
 
     @learned
     def rate_(self) -> np.ndarray:
@@ -436,8 +431,7 @@ class GaussianNB(IncrementalClassifier):
 
     _saved = (*IncrementalClassifier._saved, "dtype")
     _checks: ClassVar = {"var_smoothing": number_from_0}
-    class_count_ = incremental.class_count_
-    predict_joint_log_proba = incremental.predict_joint_log_proba
+    _has_decision_function, _gives_joint = False, True
     _dtype: np.dtype = np.dtype(np.float64)  # of public attributes
 
     def __init__(self, *, priors: Any = None, var_smoothing: float = 1e-9):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, replace
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence, row_checks
@@ -55,6 +57,7 @@ class IncrementalClassifier(Classifier):
     _n_threads: int | None = None  # of the last fit
     _statistics = "ClassStats"  # the class of the statistics
     _saved: tuple[str, ...] = ("params", "fitted", "step")  # parts of the state in a file
+    _gives_joint = False  # True where margins are joint log probabilities
     _keeps_batches = True  # False where statistics have no sums of parts of the rows
     _takes_indicator = False  # True where a row may have any number of labels
     _indicator_advice = "take snb.LinearNB, which has a model for each label"  # for the error message
@@ -254,6 +257,17 @@ class IncrementalClassifier(Classifier):
     def _fitted_model(self) -> LinearModel:
         check_is_fitted(self, "stats_")
         return self._now("_model")
+
+    @learned
+    def class_count_(self) -> np.ndarray:
+        """Weight of each class, (K,)."""
+        return self._weighted.weight
+
+    @available_if(attrgetter("_gives_joint"))
+    def predict_joint_log_proba(self, X: Rows, *, out: Any = None) -> Any:
+        """Joint log probabilities ln P(y) + ln P(x | y), (n_rows, K), without terms that depend on the row alone."""
+        model, rows = self._ready(X)
+        return model.answer(rows, unchanged, len(self.classes_), np.dtype(np.float64), out)
 
     def forget(self, X: Rows, y: PerRow = None, *, sample_weight: PerRow = None, key: str | int | None = None) -> Self:
         """Remove fitted rows from the model, exactly as if they had never been seen.
@@ -496,30 +510,6 @@ def fitted_from(estimator: Any, stats: Any, report: Report, given: tuple[Any, An
     estimator._keep(stats, report)
     estimator._finish()
     return estimator
-
-
-@learned
-def class_count_(self: Any) -> np.ndarray:
-    """Weight of each class, (K,)."""
-    return self._weighted.weight
-
-
-@learned
-def coef_(self: Any) -> np.ndarray:
-    """Weights: one row for two classes, else one for each."""
-    return self._model.coef_
-
-
-@learned
-def intercept_(self: Any) -> np.ndarray:
-    """Intercepts, one for each row of `coef_`."""
-    return self._model.intercept_
-
-
-def predict_joint_log_proba(self: Any, X: Rows, *, out: Any = None) -> Any:
-    """Joint log probabilities ln P(y) + ln P(x | y), (n_rows, K), without terms that depend on the row alone."""
-    model, rows = self._ready(X)
-    return model.answer(rows, unchanged, len(self.classes_), np.dtype(np.float64), out)
 
 
 def is_complete(estimator: Any) -> bool:

@@ -625,7 +625,7 @@ class LinearNB(IncrementalClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
+        tags.classifier_tags.multi_label = self._takes_indicator
         try:
             family = as_family(self.family)
         except (TypeError, ValueError):

@@ -14,7 +14,7 @@ from streamnb.core import memory, messages, persistence
 from streamnb.encoding.learning import matrix, to_learn
 from streamnb.encoding.opening import opened
 from streamnb.encoding.records import Unusual
-from streamnb.estimators.classifier import Classifier, check_parameters, decision_function, fitted_model, model_and_rows
+from streamnb.estimators.classifier import Classifier, check_parameters, fitted_model, model_and_rows
 from streamnb.estimators.incremental import fitted_from
 from streamnb.estimators.linear_nb import LinearNB, scan_for
 from streamnb.estimators.linear_nb_cv import LinearNBCV
@@ -83,8 +83,6 @@ class StackedNB(Classifier):
     >>> model.score(X, y) > 0.97
     True
     """
-
-    decision_function = decision_function
 
     def __init__(self, families: Any, final: Any = None, *, folds: Any = 5, seed: int = 0):
         self.families, self.final, self.folds, self.seed = families, final, folds, seed

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from streamnb.core import arguments, guesses, messages, persistence
 from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.encoding.learning import of_values
-from streamnb.estimators.classifier import Classifier, decision_function
+from streamnb.estimators.classifier import Classifier
 from streamnb.estimators.parameters import (
     Check,
     Parameter,
@@ -104,7 +104,6 @@ class TrainedClassifier(Classifier):
     _calibrated = False
     _sums: ColumnProfile | None = None  # of the rows of the fit
     transform = Parameter()
-    decision_function = decision_function
 
     def _learner(self) -> Learner:
         """The learner that the parameters define."""

@@ -18,14 +18,6 @@ from streamnb.training.objectives import softmax_of, squared_hinge_of
 LOG_ODDS = 2.0  # per unit of margin
 
 
-def _softmax(self: Any) -> Learner:
-    return learner_of(self, DescentMethod(softmax_of))
-
-
-def _margins(self: Any) -> Learner:
-    return learner_of(self, DescentMethod(squared_hinge_of), factor=LOG_ODDS if self.scheme == "joint" else 1.0)
-
-
 @persistence.register
 class SoftmaxRegression(TrainedClassifier):
     r"""Multinomial logistic regression, trained by one scan and a few reads of data of any size.
@@ -106,7 +98,8 @@ class SoftmaxRegression(TrainedClassifier):
         self.transform, self.normalize, self.idf, self.class_weight = transform, normalize, idf, class_weight
         self.standardize = standardize
 
-    _learner = _softmax
+    def _learner(self) -> Learner:
+        return learner_of(self, DescentMethod(softmax_of))
 
 
 @persistence.register
@@ -167,7 +160,9 @@ class MarginClassifier(TrainedClassifier):
         self.transform, self.normalize, self.idf, self.class_weight = transform, normalize, idf, class_weight
         self.calibration, self.scheme, self.standardize = calibration, scheme, standardize
 
-    _learner = _margins
+    def _learner(self) -> Learner:
+        factor = LOG_ODDS if self.scheme == "joint" else 1.0
+        return learner_of(self, DescentMethod(squared_hinge_of), factor=factor)
 
 
 @persistence.register
@@ -253,7 +248,7 @@ class SoftmaxRegressionCV(TrainedClassifierCV):
         self.transform, self.normalize, self.idf, self.class_weight = transform, normalize, idf, class_weight
         self.standardize = standardize
 
-    _learner = _softmax
+    _learner = SoftmaxRegression._learner
 
 
 @persistence.register
@@ -309,7 +304,7 @@ class MarginClassifierCV(TrainedClassifierCV):
         self.transform, self.normalize, self.idf, self.class_weight = transform, normalize, idf, class_weight
         self.calibration, self.scheme, self.standardize = calibration, scheme, standardize
 
-    _learner = _margins
+    _learner = MarginClassifier._learner
 
 
 @persistence.register
@@ -390,10 +385,6 @@ class GeneralizedNB(TrainedClassifier):
         return tags
 
 
-def _least_squares(self: Any) -> Learner:
-    return learner_of(self, LeastSquaresMethod(self.solver == "products"), scheme="ovr")
-
-
 @persistence.register
 class LeastSquaresClassifier(TrainedClassifier):
     r"""Least squares on class indicators, each class against the rest, by conjugate gradients.
@@ -446,7 +437,8 @@ class LeastSquaresClassifier(TrainedClassifier):
         self.transform, self.normalize, self.idf, self.class_weight = transform, normalize, idf, class_weight
         self.calibration, self.solver, self.standardize = calibration, solver, standardize
 
-    _learner = _least_squares
+    def _learner(self) -> Learner:
+        return learner_of(self, LeastSquaresMethod(self.solver == "products"), scheme="ovr")
 
 
 @persistence.register
@@ -498,12 +490,7 @@ class LeastSquaresClassifierCV(TrainedClassifierCV):
         self.transform, self.normalize, self.idf, self.class_weight = transform, normalize, idf, class_weight
         self.calibration, self.solver, self.standardize = calibration, solver, standardize
 
-    _learner = _least_squares
-
-
-def _components(self: Any) -> Learner:
-    method = LabelSpaceMethod(type(self).__name__, self.solver == "products", self.n_components)
-    return learner_of(self, method, scheme="ovr")
+    _learner = LeastSquaresClassifier._learner
 
 
 @persistence.register
@@ -568,7 +555,9 @@ class LabelSpace(TrainedClassifier):
         self.transform, self.normalize, self.idf = transform, normalize, idf
         self.calibration, self.solver = calibration, solver
 
-    _learner = _components
+    def _learner(self) -> Learner:
+        method = LabelSpaceMethod(type(self).__name__, self.solver == "products", self.n_components)
+        return learner_of(self, method, scheme="ovr")
 
 
 @persistence.register
@@ -630,4 +619,4 @@ class LabelSpaceCV(TrainedClassifierCV):
         self.transform, self.normalize, self.idf = transform, normalize, idf
         self.calibration, self.solver = calibration, solver
 
-    _learner = _components
+    _learner = LabelSpace._learner

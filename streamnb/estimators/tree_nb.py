@@ -14,7 +14,6 @@ from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.category_columns import CategoryColumns
 from streamnb.encoding.learning import ChosenColumns, LearnsBins, StepsOfFolds, prepared
 from streamnb.estimators import incremental
-from streamnb.estimators.classifier import decision_function
 from streamnb.estimators.incremental import IncrementalClassifier
 from streamnb.estimators.parameters import (
     Parameter,
@@ -164,9 +163,6 @@ class TreeNB(IncrementalClassifier):
         "max_features": optional(integer_from(1)),
     }
     transform = Parameter()
-    class_count_ = incremental.class_count_
-    coef_, intercept_ = incremental.coef_, incremental.intercept_
-    decision_function = decision_function
     _indicator_advice = "sklearn.multioutput.MultiOutputClassifier(snb.TreeNB()) fits a tree for each"
 
     def __init__(
@@ -295,6 +291,16 @@ class TreeNB(IncrementalClassifier):
         binarize = None if self._grouped else float(self.binarize)
         strength = self._now("strength_")
         return tree_model(self._weighted, self._counts, strength, self.penalty, log_priors, binarize=binarize)
+
+    @learned
+    def coef_(self) -> np.ndarray:
+        """Weights: one row for two classes, else one for each."""
+        return self._model.coef_
+
+    @learned
+    def intercept_(self) -> np.ndarray:
+        """Intercepts, one for each row of `coef_`."""
+        return self._model.intercept_
 
     def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> Any:
         incremental.check_complete(self)

@@ -613,7 +613,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
             "(intercept)" first, then the largest contributions. They add up to the prediction.
         """
         pd, rows = pandas_for("explain"), self._opened(X)
-        values, (weights, intercepts) = row_of(_values, rows, rows.n_features), self._weights
+        weights, intercepts = self._weights
+        values = row_of(_values, rows, len(weights))
         names = np.array(["(intercept)", *(self._name_of(j) for j in range(len(weights)))], object)
         frames = []
         for k in range(weights.shape[1]):
