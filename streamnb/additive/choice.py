@@ -117,7 +117,7 @@ class ClassJudge(TermJudge):
         return as_scheme("joint", self._own[0])
 
     def check(self) -> None:
-        check_scorer(self.scorer, self._judge.evaluation(self._scheme, 1).of_point(0))
+        check_scorer(self.scorer, self._judge.evaluation(self._scheme, 1))
         classes, codes = self._own
         for fold in range(self.n_folds):
             seen = classes[np.bincount(codes, self.rows.weight * (self.rows.fold != fold), len(classes)) > 0.0]
@@ -125,8 +125,8 @@ class ClassJudge(TermJudge):
 
     def scores(self, scores: np.ndarray, some: np.ndarray) -> list[float]:
         evaluation = self._judge.evaluation(self._scheme, 1)
-        evaluation.add(self._scheme, scores[:, :, None], self._own[1][some], self.rows.weight[some])
-        return [value for value, _, _ in results_of(self.scorer, evaluation, 1)[0]]
+        evaluation.add_margins(self._scheme, scores[:, :, None], self._own[1][some], self.rows.weight[some])
+        return [value for value, _, _ in results_of(self.scorer, evaluation)[0]]
 
     def penalty(self, l2: float, fold: int) -> float:
         if self.losses.width > 1 and len(np.unique(self._own[1][self.rows.fold != fold])) == 2:

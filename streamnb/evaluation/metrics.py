@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from itertools import combinations
 from typing import Any
@@ -28,6 +29,38 @@ from streamnb.evaluation.tallies import BINS, ratio
 def accuracy(judged: Tallied) -> float:
     """Share of the weight predicted correctly; multi-label: the whole label set must match (subset accuracy)."""
     return decisions(judged).means.mean("right")
+
+
+def accuracies_and_recalls(judged: Tallied) -> tuple[np.ndarray, np.ndarray, None]:
+    """Accuracy of all models (models,), and recall of each class (models, K), NaN without rows; both exact."""
+    tally = decisions(judged)
+    hit, true = tally.by_bucket("hit"), tally.by_bucket("true")
+    recalls = ratio(hit, np.broadcast_to(true, hit.shape), np.nan)
+    if tally.of_sets is not None:
+        right, weight = tally.of_sets.sums[:, [0, -1]].T
+    else:
+        pairs = tally.counts["hit"].pairs.reshape(2, *hit.shape)
+        right = np.array([math.fsum(pairs[:, model].flat) for model in range(judged.n_models)])
+        weight = np.full(len(right), math.fsum(tally.counts["true"].pairs.flat))
+    return ratio(right, weight, np.nan), recalls, None
+
+
+def areas_against_reference(judged: Tallied) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`roc_auc` of all models, (models,), of each class (models, K), and `roc_auc_error` (models,).
+
+    The area of a class is the probability that one of its rows has a higher margin than one of the reference, ties
+    counted half; NaN without rows of either, and for the reference. Two classes share one value.
+    """
+    groups, rankings = judged.reference, kept(judged, "reference", "ranking")
+    assert groups is not None
+    areas, errors = np.stack([ranking.areas() for ranking in rankings], axis=1)  # each (rows of weights, models)
+    if all(ranking.is_exact for ranking in rankings):
+        errors[:] = 0.0
+    of_classes = np.full((areas.shape[1], judged.n_classes), np.nan)
+    of_classes[:, slice(None) if groups.either else list(groups.own)] = areas.T
+    n_defined = (~np.isnan(areas)).sum(axis=0)
+    means = ratio(np.nansum(areas, axis=0), n_defined, np.nan)
+    return means, of_classes, np.fmax.reduce(errors, axis=0)
 
 
 def balanced_accuracy(judged: Tallied) -> float:
@@ -243,6 +276,9 @@ def roc_auc(judged: Tallied, average: str | None = "macro", multi_class: str = "
         "ovo": mean over pairs of classes that have rows of the two areas of the pair, by the scores of the one and
         of the other (Hand and Till 2001), plain or by the weight of the pair; for K > 2 it needs "pairs".
     """
+    if judged.reference is not None:
+        means, of_classes, _ = areas_against_reference(judged)
+        return float(means[0]) if average is not None else of_classes[0]
     if not compares_pairs(judged, average, multi_class):
         return _auc(judged, ranking(judged), average)
     pairs = list(_pairs(judged))
@@ -292,6 +328,8 @@ def roc_auc_error(judged: Tallied) -> float:
 
     ``1/2 sum_b p_b n_b / (P N)`` over bins b with positive weight p_b of P and negative weight n_b of N.
     """
+    if judged.reference is not None:
+        return float(areas_against_reference(judged)[2][0])
     errors = list(map(ranking(judged).auc_error, ranked_classes(judged)))
     if "pairs" in judged.needs and judged.n_classes > 2 and not judged.multilabel:
         errors += [side.auc_error() for pair in _pairs(judged) for side in pair]

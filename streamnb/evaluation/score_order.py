@@ -389,11 +389,7 @@ class Ranking:
     def _empty(self) -> Histogram:
         return Histogram(*self.shape, self.n_bins)
 
-    def of_point(self, model: int) -> "Ranking":
-        """The ranking of one model."""
-        return self.of_points(model, model + 1)
-
-    def of_points(self, first: int, stop: int) -> "Ranking":
+    def of_models(self, first: int, stop: int) -> "Ranking":
         """The ranking of neighbouring models."""
         columns = slice(first * len(self._classes), stop * len(self._classes))
         some = Ranking.__new__(Ranking)
@@ -483,7 +479,7 @@ class Ranking:
     def areas(self) -> np.ndarray:
         """`auc` and `auc_error` of each model for a single label, (2, models)."""
         if self._histogram is None:
-            each = [self.of_point(model).levels(0) for model in range(self._n_models)]
+            each = [self.of_models(model, model + 1).levels(0) for model in range(self._n_models)]
             return np.array([[one.auc() for one in each], [one.auc_error() for one in each]])
         return areas(self._histogram.counts())
 

@@ -2,10 +2,10 @@
 
 import inspect
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import attrgetter, methodcaller
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,7 @@ import numpy as np
 from streamnb.core import arguments
 from streamnb.core.messages import listed
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.evaluation.grid_evaluation import GridEvaluation, ReferenceEvaluation
-from streamnb.evaluation.metrics import ERRORS, micro_error
+from streamnb.evaluation.metrics import ERRORS, accuracies_and_recalls, areas_against_reference, micro_error
 from streamnb.evaluation.tallied import ranking
 
 
@@ -25,12 +24,12 @@ class Scorer:
     Attributes
     ----------
     name : str
-    needs : what the evaluation must keep; with "reference" it is a `ReferenceEvaluation`
+    needs : what the evaluation must keep; with "reference" it compares each class with its reference
     value : function of an Evaluation that returns a number
     per_class : function of an Evaluation that returns (K,), or None where the score has no value for a class
     error : function of an Evaluation that returns an error bound of the value, or None where the value is exact
-    of_grid : function of a GridEvaluation or a ReferenceEvaluation that returns, for all models at once, values (G,),
-        values of each class (G, K) and error bounds (G,) or None; None where there is no such shortcut
+    of_models : function of the Evaluation of G models that returns, for all at once, values (G,), values of each class
+        (G, K) and error bounds (G,) or None; None where there is no such shortcut
     others : scorers reported along with this one; `needs` covers all of them
     """
 
@@ -39,7 +38,7 @@ class Scorer:
     value: Callable[[Any], float]
     per_class: Callable[[Evaluation], np.ndarray] | None = None
     error: Callable[[Evaluation], float] | None = None
-    of_grid: Callable[[Any], tuple[np.ndarray, np.ndarray, np.ndarray | None]] | None = None
+    of_models: Callable[[Any], tuple[np.ndarray, np.ndarray, np.ndarray | None]] | None = None
     others: tuple["Scorer", ...] = ()
 
     @property
@@ -62,6 +61,17 @@ class Scorer:
         if np.isinf(value):
             raise ValueError(f"scoring={self.name!r} returned {value}; it should be finite, or NaN where there is none")
         return float(value)
+
+    def of_each(self, judged: Evaluation, models: Sequence[Evaluation] | None = None) -> tuple[Any, Any, Any]:
+        """Values of several models (G,), of each class (G, K), and error bounds (G,); None where there are none.
+
+        `models` are the evaluations of each in `judged`, if they were made before.
+        """
+        if self.of_models is not None:
+            return self.of_models(judged)
+        models = judged.models if models is None else models
+        per_class, errors = (f and [f(one) for one in models] for f in (self.per_class, self.error))
+        return [self.of(one) for one in models], per_class, errors
 
 
 def _value(evaluation: Evaluation, method: str, sign: float = 1.0, **options: Any) -> Any:
@@ -143,10 +153,9 @@ def _scorers() -> dict[str, Scorer]:
     needs, error = frozenset({"hits", "ranking"}), partial(_error, n_parts=2)
     scorers.append(Scorer("accuracy_and_roc_auc", needs, _accuracy_and_area, error=error))
     scorers.append(Scorer("overall", needs | {"probabilities"}, _overall, error=partial(_error, n_parts=3)))
-    areas = _scorer("roc_auc_reference", "ranking reference", "roc_auc")
-    areas = replace(areas, per_class=methodcaller("roc_auc", average=None), error=attrgetter("roc_auc_error"))
-    scorers.append(replace(areas, of_grid=ReferenceEvaluation.of_all))
-    scorers[0] = replace(scorers[0], of_grid=GridEvaluation.accuracy_and_recall)
+    areas = _scorer("roc_auc_reference", "ranking reference", "roc_auc", "roc_auc")
+    scorers.append(replace(areas, error=attrgetter("roc_auc_error"), of_models=areas_against_reference))
+    scorers[0] = replace(scorers[0], of_models=accuracies_and_recalls)
     return {scorer.name: scorer for scorer in scorers}
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 
 from streamnb.core import arguments, messages, persistence, row_checks
+from streamnb.evaluation.reference import NestedRanking, ReferenceGroups, Steps
 from streamnb.evaluation.score_order import Ranking
 from streamnb.evaluation.slices import Slices, Slicing, check_memory, form_of_slice
 from streamnb.evaluation.tallies import (
@@ -17,12 +19,12 @@ from streamnb.evaluation.tallies import (
     BINS,
     BUCKETS,
     LOSSES,
+    OF_SETS,
     RELIABILITY,
     WEIGHTS,
     ConfusedPairs,
     Decisions,
     Rows,
-    SetDecisions,
     add_reliability,
     add_weights,
     excess_products,
@@ -49,6 +51,7 @@ NEEDS = {  # what an evaluation may keep, and the argument of snb.evaluate that 
     "multilabel": "y_pred= of multi-label rows",
 }
 DECISIONS = frozenset({"hits", "confusion", "confused", "multilabel"})
+CACHED_MARGINS = 1 << 16  # transposed at once
 _HASHED = Folding(BUCKETS, by="groups")  # the bucket of a group is the same in every process
 
 
@@ -67,8 +70,12 @@ class Tallied:
         interval: float | None = None,
         grouped: bool = False,
         slicing: Slicing | None = None,
+        n_models: int = 1,
+        reference: ReferenceGroups | None = None,
     ):
         self.n_classes = K = arguments.positive_integer("n_classes", n_classes)
+        if reference is not None:  # which judges no other rows
+            needs = "ranking"
         needs = (needs,) if isinstance(needs, str) else needs
         self.needs = frozenset(arguments.one_of("needs", need, NEEDS) for need in needs)
         self.multilabel = bool(multilabel)
@@ -84,27 +91,36 @@ class Tallied:
         self.is_grouped = grouped  # whether intervals are of rows in groups
         self._form: dict[str, Any] = {"n_classes": K, "needs": self.needs, "multilabel": self.multilabel}
         self._form |= {"exact_rows": exact_rows, "n_bins": n_bins, "interval": self.level, "grouped": grouped}
-        self._form["classes"] = self.classes
+        self.n_models = arguments.positive_integer("n_models", n_models)
+        self.reference = reference
+        self._form |= {"classes": self.classes, "n_models": self.n_models, "reference": reference}
         check_grouped(grouped or None, self.level, slicing)
         by_rows, by_bucket = self.level is not None and not grouped, self.level is not None and grouped
-        n_buckets = n_powers = n_powers_of_losses = 1  # of sums, for intervals
+        n_buckets, n_powers, n_powers_of_losses = self.n_models, 1, 1  # of sums
         if by_bucket:
             n_buckets = BUCKETS
         if by_rows:
             n_powers, n_powers_of_losses = 2, 3
-        self._tallies: dict[str, Any] = {"total": RowMeans.of_values((), n_buckets)}
+        self._tallies: dict[str, Any] = {"total": RowMeans.of_values((), BUCKETS if by_bucket else 1)}
+        if reference is not None:
+            ranking = NestedRanking if reference.nested else Ranking
+            sizes = {"exact_rows": exact_rows, "n_bins": n_bins, "n_models": self.n_models}
+            rankings = [ranking(1, multilabel=True, pairs=False, **sizes) for _ in reference.own]
+            self._tallies["reference"] = rankings
+            return
         if self.multilabel and self.needs & DECISIONS:
-            self._tallies["decisions"] = SetDecisions.of_classes(K, False, n_buckets, n_powers)
+            self._tallies["decisions"] = Decisions.of_classes(K, n_buckets=n_buckets, n_powers=n_powers)
         elif self.needs & {"hits", "confusion", "confused"}:
-            self._tallies["decisions"] = Decisions.of_classes(K, "confusion" in self.needs, n_buckets)
+            of_groups = BUCKETS if by_bucket else 1
+            self._tallies["decisions"] = Decisions.of_classes(K, "confusion" in self.needs, self.n_models, of_groups)
         if "confused" in self.needs and not self.multilabel:
             self._tallies["confused"] = ConfusedPairs(K)
         if "ranking" in self.needs:
-            self._tallies["ranking"] = self.ranking_of(1)
+            self._tallies["ranking"] = self._empty_ranking()
             if self.multilabel and "multilabel" in self.needs:
                 self._tallies["ranking_loss"] = RowMeans.of_values(("ranking_loss",), n_buckets, n_powers)
         if "margin" in self.needs:
-            self._tallies["margin"] = self.ranking_of(1)
+            self._tallies["margin"] = self._empty_ranking()
         if "probabilities" in self.needs:
             self._tallies["losses"] = RowMeans.of_values(LOSSES, n_buckets, n_powers_of_losses)
             if "reliability" in self.needs:
@@ -200,28 +216,40 @@ class Tallied:
 
     def add_rows(self, rows: Rows) -> None:
         """Add checked rows to all tallies but those of slices."""
-        self.n_rows += len(rows.weight)
         if self.level is None:
             rows = replace(rows, bucket=None)
         else:
             add_weights(self._tallies["weights"], rows.weight)
-        self._tallies["total"].add([], rows.weight, rows.bucket)
+        self.count(rows.weight, rows.bucket)
         for name in ("decisions", "confused"):
             if name in self._tallies:
                 self._tallies[name].add(rows)
         known = rows.with_weight()
-        if "losses" in self._tallies:
-            self._tallies["losses"].add(losses_of(known), known.weight, known.bucket)
-        if "reliability" in self._tallies:
-            predictions = reliability_of(known)
-            add_reliability(self._tallies["reliability"], predictions, known)
-            if "excess" in self._tallies:
-                self._tallies["excess"].add(excess_products(*predictions), known.weight)
+        self._add_means(known)
         if {"ranking", "margin"} & self._tallies.keys():
             self._rank(known)
         if "sample" in self._tallies:
             sample = self._tallies["sample"]
             sample.add({name: getattr(known, name) for name in sample.parts}, known.weight)
+
+    def count(self, weight: np.ndarray, bucket: np.ndarray | None = None) -> None:
+        """Count rows with their weights."""
+        self.n_rows += len(weight)
+        self._tallies["total"].add([], weight, bucket)
+
+    def _add_means(self, rows: Rows) -> None:
+        """Add rows of positive weight to means over rows."""
+        if "losses" in self._tallies:
+            self._tallies["losses"].add(losses_of(rows), rows.weight, rows.bucket)
+        if "reliability" in self._tallies:
+            predictions = reliability_of(rows)
+            add_reliability(self._tallies["reliability"], predictions, rows)
+            if "excess" in self._tallies:
+                self._tallies["excess"].add(excess_products(*predictions), rows.weight)
+        if "ranking_loss" in self._tallies:
+            values = np.empty(len(rows.weight))
+            ranks.ranking_loss(rows.ranking, rows.labels.toarray(), values)
+            self._tallies["ranking_loss"].add([values], rows.weight, rows.bucket)
 
     def _rank(self, rows: Rows) -> None:
         """Add rows of positive weight to what is kept of their scores."""
@@ -229,15 +257,109 @@ class Tallied:
         for name in ("ranking", "margin"):
             if name not in self._tallies:
                 continue
-            ranked, scores = self._tallies[name], getattr(rows, name)[:, :, None]
+            ranked, scores = self._tallies[name], getattr(rows, name)
+            scores = scores if scores.ndim == 3 else scores[:, :, None]
             ranked.add(scores, labels, rows.weight)
             if rows.bucket is not None:
                 groups = rows.bucket[:, None] * ranked.shape[1] + ranked.groups(labels)
                 self._tallies[f"{name} by bucket"].add(scores, groups, rows.weight)
-        if "ranking_loss" in self._tallies:
-            values = np.empty(len(labels))
-            ranks.ranking_loss(rows.ranking, labels, values)
-            self._tallies["ranking_loss"].add([values], rows.weight, rows.bucket)
+
+    # ---- rows of several models --------------------------------------------------------------------------------------
+
+    def add_margins(self, scheme: Scheme, margins: np.ndarray, labels: Any, weight: np.ndarray) -> None:
+        """Add rows with known labels and their margins by all models, (n, R, models or more)."""
+        self.count(weight)
+        if self.reference is not None:
+            for one in self.reference.compared(labels, weight, self.n_classes):
+                self.add_compared(one.row, margins[one.rows, one.row], one.sides, weight[one.rows])
+            return
+        labels = row_checks.check_indicator(labels, self.n_classes, "labels") if self.multilabel else labels
+        if "decisions" in self._tallies and not self.multilabel:
+            self._tallies["decisions"].add(Rows(labels, weight, scheme.decide(margins)))
+        ranked: dict[str, Any] = {}
+        if "ranking" in self._tallies:
+            ranked["ranking"] = self._ranked_by(scheme.ranking, margins)
+        if "margin" in self._tallies:
+            ranked["margin"] = self._ranked_by(partial(raw_scores, scheme), margins)
+        if ranked:
+            self._rank(Rows(labels, weight, **ranked).with_weight())
+        of_sets = "decisions" in self._tallies and self.multilabel
+        if not of_sets and not {"losses", "ranking_loss"} & self._tallies.keys():
+            return
+        for model in range(self.n_models):
+            bucket = np.full(len(margins), model) if self.n_models > 1 else None
+            of_model = np.ascontiguousarray(margins[:, :, model])
+            outputs = outputs_of_margins(scheme, of_model, self.needs - {"margin"})
+            if "log_proba" in outputs:
+                row_checks.check_log_proba(outputs["log_proba"], len(margins), self.n_classes)
+            rows = Rows(labels, weight, **outputs, bucket=bucket)
+            if of_sets:
+                predicted = row_checks.check_indicator(scheme.decide(of_model), self.n_classes, "predicted")
+                rows = replace(rows, predicted=predicted)
+                self._tallies["decisions"].add(rows)
+            self._add_means(rows.with_weight())
+
+    def _ranked_by(self, ranked_by: Any, margins: np.ndarray) -> np.ndarray:
+        """The scores by which each model ranks rows, (n, columns, models)."""
+        step = max(CACHED_MARGINS // margins[0].size, 1) if len(margins) else 1
+        parts = []
+        for first in range(0, max(len(margins), 1), step):
+            few = margins[first : first + step, :, : self.n_models].swapaxes(1, 2)
+            scores = ranked_by(few.reshape(-1, margins.shape[1]))
+            parts.append(np.ascontiguousarray(scores.reshape(len(few), self.n_models, -1).swapaxes(1, 2)))
+        scores = np.concatenate(parts)
+        width = scores.shape[1] * scores.shape[2]
+        row_checks.check_scores(scores.reshape(-1, width), len(margins), width)
+        return scores
+
+    def add_decided(self, decided: np.ndarray, labels: np.ndarray, weight: np.ndarray | None) -> None:
+        """Add rows with the classes by all models, (n, models or more); without weights each row counts once."""
+        tally = self._tallies["decisions"]
+        self.count(np.ones(len(labels)) if weight is None else weight)
+        if weight is None and tally.table is None:
+            tally.add_each_once(labels, decided)
+        else:
+            tally.add(Rows(labels, np.ones(len(labels)) if weight is None else weight, decided))
+
+    def add_compared(self, row: int, scores: np.ndarray | Steps, sides: np.ndarray, weight: np.ndarray) -> None:
+        """Add rows that a row of weights compares with its reference, which were counted.
+
+        Scores are (n, models or more), or the steps of nested models.
+        """
+        ranking = self._tallies["reference"][row]
+        if isinstance(scores, Steps):
+            ranking.add_steps(scores, sides, weight)
+        else:
+            row_checks.check_scores(scores, *scores.shape)
+            ranking.add(scores[:, None], sides, weight)
+
+    @property
+    def models(self) -> list[Self]:
+        """The evaluation of each model."""
+        return [self.of_model(model) for model in range(self.n_models)]
+
+    def of_model(self, model: int) -> Self:
+        """The evaluation of one of several models."""
+        return self.of_models(model, model + 1)
+
+    def of_models(self, first: int, stop: int) -> Self:
+        """The evaluation of neighbouring models: of one, or of any number against a reference."""
+        if self.n_models == 1:
+            return self
+        tallies = dict(self._tallies)
+        for name, tally in self._tallies.items():
+            if name == "reference":
+                tallies[name] = [ranking.of_models(first, stop) for ranking in tally]
+            elif name in ("ranking", "margin"):
+                tallies[name] = tally.of_models(first, stop)
+            elif name == "decisions":
+                tallies[name] = tally.of_model(first)
+            elif name != "total":
+                n_groups = BINS if name == "reliability" else 1
+                tallies[name] = tally.of(slice(first * n_groups, stop * n_groups))
+        some = self.with_tallies(self.n_rows, tallies, self.n_unknown)
+        some.n_models, some._form = stop - first, {**self._form, "n_models": stop - first}
+        return some
 
     def _checked(self, codes: Any, weight: Any, outputs: dict[str, Any], groups: Any) -> Rows:
         K = self.n_classes
@@ -287,6 +409,8 @@ class Tallied:
         if not isinstance(other, Tallied):
             return NotImplemented
         form, others = ({**one._form, "slices": has(one, "slices")} for one in (self, other))
+        if is_binary(self) and is_binary(other):
+            form["positive"], others["positive"] = self.classes[self.positive], other.classes[other.positive]
         for name, a in form.items():
             if not np.array_equal(a, b := others[name]):
                 raise ValueError(
@@ -300,9 +424,8 @@ class Tallied:
         """An evaluation of no rows, made with the same arguments but for slices."""
         return type(self)(**self._form)
 
-    def ranking_of(self, n_models: int) -> Ranking:
-        """An empty ranking of several models with the settings of this evaluation."""
-        sizes = {"exact_rows": self._form["exact_rows"], "n_bins": self._form["n_bins"], "n_models": n_models}
+    def _empty_ranking(self) -> Ranking:
+        sizes = {"exact_rows": self._form["exact_rows"], "n_bins": self._form["n_bins"], "n_models": self.n_models}
         pairs = "pairs" in self.needs and self.n_classes > 2 and not self.multilabel
         return Ranking(self.n_classes, multilabel=self.multilabel, pairs=pairs, **sizes)
 
@@ -344,6 +467,10 @@ class Tallied:
             state["positive"] = self.positive
         if self.level is not None or self.is_grouped:
             state["grouped"] = self.is_grouped
+        if self.n_models > 1:
+            state["n_models"] = self.n_models
+        if self.reference is not None:
+            state["reference"] = self.reference
         return state
 
     @classmethod
@@ -352,12 +479,20 @@ class Tallied:
         classes, (needs, multilabel, exact_rows, n_bins) = state["classes"], state["form"]
         if not persistence.is_a(tuple[list[str], bool, int, int], (needs, multilabel, exact_rows, n_bins)):
             raise ValueError(f"form={state['form']} should be names, a bool and two whole numbers")
-        if "confusion" in needs and not multilabel:  # checked before a table larger than the file is allocated
-            pairs_of_state("table", state["tallies"]["decisions"][3], (len(classes),) * 2)
         options = {"multilabel": multilabel, "exact_rows": exact_rows, "n_bins": n_bins}
         options |= {name: state[name] for name in OPTIONAL if name in state}
+        n_models = arguments.positive_integer("n_models", options.get("n_models", 1))
+        of_models = (n_models,) if n_models > 1 else ()
+        if "confusion" in needs and not multilabel:  # checked before tables larger than the file are allocated
+            pairs_of_state("table", state["tallies"]["decisions"][3], (*of_models, *(len(classes),) * 2))
+        if of_models and "decisions" in state["tallies"]:
+            pairs_of_state("predicted", state["tallies"]["decisions"][2], (*of_models, len(classes)))
+        if of_models and "losses" in state["tallies"]:
+            pairs_of_state("losses", state["tallies"]["losses"], (*of_models, None))
         if not isinstance(options.get("slicing"), Slicing | None):
             raise ValueError(f"slicing={options['slicing']!r} should be a Slicing")
+        if not isinstance(options.get("reference"), ReferenceGroups | None):
+            raise ValueError(f"reference={options['reference']!r} should be ReferenceGroups")
         empty = cls(len(classes), needs, **options, classes=classes)
         n_rows = arguments.whole_number("n_rows", state["n_rows"])
         n_unknown = arguments.whole_number("n_unknown", state.get("n_unknown", 0))
@@ -378,7 +513,7 @@ def outputs_of_margins(scheme: Scheme, margins: np.ndarray, needs: frozenset[str
     return outputs
 
 
-OPTIONAL = "interval", "grouped", "slicing"  # parts of files of evaluations that have them
+OPTIONAL = "interval", "grouped", "slicing", "n_models", "reference"  # parts of files of evaluations that have them
 
 
 def buckets_of(groups: Any, n_rows: int) -> np.ndarray:
@@ -508,7 +643,7 @@ def _of_rows(state: dict[str, Any], spread: dict[str, Any], empty: dict[str, Any
         found["sample"] = spread["sample"]
     if "decisions" in squares:
         *counts, means = state["decisions"]
-        n = len(SetDecisions.names)
+        n = len(OF_SETS)
         found["decisions"] = [*counts, _joined(1, (means, n), (squares["decisions"], n))]
     if "losses" in squares:
         powers = state["losses"], squares["losses"], spread["cubes"]["losses"]
@@ -534,7 +669,7 @@ def _of_groups(state: dict[str, Any], spread: dict[str, Any], empty: dict[str, A
     found = {f"{name} by bucket": scores for name, scores in spread["scores"].items()}
     found |= {"total": spread["total"], **spread["sums"]}
     if "decisions" in found:
-        n_classes = empty["decisions"].counts["hit"].pairs.shape[-1]
+        n_classes = empty["decisions"].n_classes
         counts = pairs_of_state("counts", spread["counts"], (3, BUCKETS, n_classes))
         outcomes = [list(outcome) for outcome in np.moveaxis(counts, 1, 0)]
         found["decisions"] = [*outcomes, state["decisions"][3], found["decisions"]]

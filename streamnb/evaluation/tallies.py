@@ -1,16 +1,18 @@
 """What is counted of judged rows, of their decisions, label sets and losses, and of how much they vary."""
 
+import math
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import persistence
+from streamnb.core import memory, persistence
 from streamnb.evaluation.score_order import Histogram
 from streamnb.fits.statistic import Mergeable, added
+from streamnb.kernels import judge
 from streamnb.kernels.row_values import GOLDEN, scatter_bits
 from streamnb.rows.row_blocks import stacked
 from streamnb.stats.row_means import RowMeans, WeightTable, pairs_of_state, state_of_pairs, summed_by_key
@@ -63,38 +65,115 @@ class Rows:
 OUTCOMES = "hit", "true", "predicted"
 
 
+OF_SETS = "right", "hamming", "jaccard", "precision", "recall", "f_score"
+
+
 @dataclass(eq=False)
 class Decisions(Mergeable):
-    """Predicted classes against true ones.
+    """Predicted classes, or sets of labels, against true ones, by bucket: of groups of rows, or of several models.
 
     Attributes
     ----------
     counts : dict of WeightTable
-        "hit", "true" and "predicted", (K,): the weight of the correctly predicted rows of each class, of all its rows,
-        and of all rows predicted as it. "table", (K, K): the weight by true (rows) and predicted class, or None.
-    means : RowMeans
-        `right`, the weight of correctly predicted rows.
+        "hit", "true" and "predicted", (K,), or (buckets, K): the weight of the correctly predicted rows of each class,
+        of all its rows, which several models share, and of all rows predicted as it. "table", (K, K), or (models, K,
+        K): the weight by true (rows) and predicted class, or None.
+    of_sets : RowMeans or None
+        The means `OF_SETS` over multi-label rows, of which `right` is the share of equal sets. A ratio with denominator
+        0 counts as 0, as in scikit-learn, except for Jaccard: two empty sets agree and count as 1.
     """
 
     counts: Annotated[dict[str, Any], added]
-    means: Annotated[RowMeans, added]
-    names: ClassVar[Sequence[str]] = ("right",)
+    of_sets: Annotated[RowMeans | None, added]
 
     @classmethod
-    def of_classes(cls, n_classes: int, with_table: bool, n_buckets: int = 1, n_powers: int = 1) -> Self:
-        """Decisions without rows; means of sets with `n_powers`, as those of `RowMeans`."""
-        shape = (n_classes,) if n_buckets == 1 else (n_buckets, n_classes)
-        counts: dict[str, Any] = {name: WeightTable.of_shape(*shape) for name in OUTCOMES}
-        counts["table"] = WeightTable.of_shape(n_classes, n_classes) if with_table else None
-        return cls(counts, RowMeans.of_values(cls.names, n_buckets, n_powers))
+    def of_classes(
+        cls, n_classes: int, with_table: bool = False, n_models: int = 1, n_buckets: int = 1, n_powers: int = 0
+    ) -> Self:
+        """Decisions without rows; of sets of labels, means with `n_powers`, as those of `RowMeans`."""
+        n_parts = n_models * n_buckets
+        of_parts = () if n_parts == 1 else (n_parts,)
+        counts: dict[str, Any] = {name: WeightTable.of_shape(*of_parts, n_classes) for name in OUTCOMES}
+        of_sets = counts["table"] = None
+        if n_powers:
+            of_sets = RowMeans.of_values(OF_SETS, n_parts, n_powers)
+        elif n_models > 1:
+            counts["true"] = WeightTable.of_shape(n_classes)
+            counts["hit"] = WeightTable(memory.zeros(2, n_classes, n_models).transpose(0, 2, 1))  # models side by side
+        if with_table:
+            of_models = of_parts if n_models > 1 else ()
+            counts["table"] = WeightTable.of_shape(*of_models, n_classes, n_classes)
+        return cls(counts, of_sets)
 
     def add(self, rows: Rows) -> None:
-        """Add rows with `predicted`."""
-        self._count(rows.outcomes(), rows)
-        self.means.add([rows.labels == rows.predicted], rows.weight, rows.bucket)
-        if self.counts["table"] is not None:
-            known = rows.with_weight()
-            self.counts["table"].add((known.labels, known.predicted), known.weight)
+        """Add rows with `predicted`: the class (n,), or those of several models (n, models or more), or sets."""
+        if self.of_sets is not None:
+            self._add_sets(rows)
+            return
+        labels, weight = np.array(rows.labels), np.array(rows.weight)
+        decided = np.ascontiguousarray(rows.predicted if rows.predicted.ndim == 2 else rows.predicted[:, None])
+        hit, predicted, table = self._by_model(rows.bucket is not None)
+        cells: tuple[np.ndarray, ...] = (labels,)
+        if rows.bucket is not None:  # the classes of a bucket are counted as classes of their own
+            if self.counts["table"] is not None:
+                self.counts["table"].add((labels, rows.predicted), weight)
+            cells, first = (rows.bucket, labels), rows.bucket * self.n_classes
+            labels, decided = labels + first, decided + first[:, None]
+        self.counts["true"].add(cells, weight)
+        judge.count_decisions(labels, weight, decided, hit, predicted, table)
+
+    def add_each_once(self, labels: np.ndarray, decided: np.ndarray) -> None:
+        """Add unweighted rows with the decisions of the models, where no confusion matrix is kept."""
+        hit, predicted, _ = self._by_model(False)
+        counted, decisions = np.zeros((2, *hit.shape[1:]), np.int32)
+        judge.count_rows(labels, decided, counted, decisions)
+        hit[0] += counted  # sums of whole numbers are exact, here and below
+        predicted[0] += decisions.T
+        self.counts["true"].pairs[0] += np.bincount(labels, minlength=self.n_classes)
+
+    def _by_model(self, by_bucket: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Hits (2, K, models), predicted classes (2, models, K) and the table, as kernels count them."""
+        hit, predicted, table = (self.counts[name] for name in ("hit", "predicted", "table"))
+        n_models = 1 if by_bucket else hit.pairs[0].size // self.n_classes
+        cells = np.zeros((2, 0, 1, 1))
+        if table is not None and not by_bucket:
+            cells = table.pairs.reshape(2, n_models, self.n_classes, self.n_classes)
+        by_class = hit.pairs.reshape(2, n_models, -1).transpose(0, 2, 1)
+        return by_class, predicted.pairs.reshape(2, n_models, -1), cells
+
+    def _add_sets(self, rows: Rows) -> None:
+        """Add rows with sets of labels."""
+        outcomes, n_rows = rows.outcomes(), len(rows.weight)
+        for name, (some, classes) in zip(OUTCOMES, outcomes, strict=True):
+            cells = (classes,) if rows.bucket is None else (rows.bucket[some], classes)
+            self.counts[name].add(cells, rows.weight[some])
+        n_hit, n_true, n_predicted = (np.bincount(each, minlength=n_rows).astype(np.float64) for each, _ in outcomes)
+        union = n_true + n_predicted - n_hit
+        values = [
+            n_hit == union,
+            (union - n_hit) / rows.labels.shape[1],
+            ratio(n_hit, union, 1.0),
+            ratio(n_hit, n_predicted),
+            ratio(n_hit, n_true),
+            ratio(2.0 * n_hit, n_true + n_predicted),
+        ]
+        assert self.of_sets is not None
+        self.of_sets.add(values, rows.weight, rows.bucket)
+
+    @property
+    def n_classes(self) -> int:
+        return self.counts["true"].pairs.shape[-1]
+
+    @property
+    def means(self) -> RowMeans:
+        """Means over rows by bucket: `OF_SETS` of sets of labels, "right" of others."""
+        if self.of_sets is not None:
+            return self.of_sets
+        parts = (self.counts[name].pairs.reshape(2, -1, self.n_classes) for name in ("hit", "true"))
+        right, weight = ([math.fsum(pairs[:, bucket].flat) for bucket in range(pairs.shape[1])] for pairs in parts)
+        pairs = np.zeros((2, len(right), 2))
+        pairs[0] = np.column_stack([right, weight])
+        return RowMeans(pairs, ("right",))
 
     @property
     def hit(self) -> np.ndarray:
@@ -112,9 +191,8 @@ class Decisions(Mergeable):
         return self.by_bucket("predicted").sum(axis=0)
 
     def by_bucket(self, outcome: str) -> np.ndarray:
-        """The weights of an outcome by bucket of rows, of which there may be one, and by class."""
-        sums = self.counts[outcome].sums
-        return sums.reshape(-1, sums.shape[-1])
+        """The weights of an outcome by bucket, of which there may be one, and by class."""
+        return self.counts[outcome].sums.reshape(-1, self.n_classes)
 
     @property
     def table(self) -> np.ndarray | None:
@@ -131,10 +209,14 @@ class Decisions(Mergeable):
         """Weight of the rows that were wrongly predicted as each class, (K,)."""
         return self.predicted - self.hit
 
-    def _count(self, outcomes: list[tuple[np.ndarray, np.ndarray]], rows: Rows) -> None:
-        for name, (some, classes) in zip(OUTCOMES, outcomes, strict=True):
-            cells = (classes,) if rows.bucket is None else (rows.bucket[some], classes)
-            self.counts[name].add(cells, rows.weight[some])
+    def of_model(self, model: int) -> Self:
+        """The decisions of one of several models."""
+        counts = dict(self.counts)
+        for name in counts:
+            if counts[name] is not None and (name != "true" or self.of_sets is not None):
+                counts[name] = counts[name].of(model)
+        of_sets = None if self.of_sets is None else self.of_sets.of(slice(model, model + 1))
+        return replace(self, counts=counts, of_sets=of_sets)
 
     def arrays(self) -> list[Any]:
         counts, means = super().arrays().values()
@@ -142,7 +224,8 @@ class Decisions(Mergeable):
 
     def of_arrays(self, arrays: list[Any]) -> Self:
         *counts, means = arrays
-        return super().of_arrays({"counts": dict(zip(self.counts, counts, strict=True)), "means": means})
+        of_sets = None if self.of_sets is None else means  # files of version 0.3 have the mean "right" of other rows
+        return super().of_arrays({"counts": dict(zip(self.counts, counts, strict=True)), "of_sets": of_sets})
 
 
 class ConfusedPairs:
@@ -201,30 +284,6 @@ def _summed(pairs: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarra
     """Each pair once, sorted, with the sum of its counts."""
     each, _, sums = summed_by_key(pairs, count)
     return each, sums
-
-
-class SetDecisions(Decisions):
-    """Predicted sets of labels against true ones; the means are over rows, `right` for equal sets.
-
-    A ratio with denominator 0 counts as 0, as in scikit-learn, except for Jaccard: two empty sets agree and count as 1.
-    """
-
-    names = ("right", "hamming", "jaccard", "precision", "recall", "f_score")
-
-    def add(self, rows: Rows) -> None:
-        outcomes, n_rows = rows.outcomes(), len(rows.weight)
-        self._count(outcomes, rows)
-        n_hit, n_true, n_predicted = (np.bincount(each, minlength=n_rows).astype(np.float64) for each, _ in outcomes)
-        union = n_true + n_predicted - n_hit
-        values = [
-            n_hit == union,
-            (union - n_hit) / rows.labels.shape[1],
-            ratio(n_hit, union, 1.0),
-            ratio(n_hit, n_predicted),
-            ratio(n_hit, n_true),
-            ratio(2.0 * n_hit, n_true + n_predicted),
-        ]
-        self.means.add(values, rows.weight, rows.bucket)
 
 
 def ratio(numerator: np.ndarray, denominator: np.ndarray, otherwise: float = 0.0) -> np.ndarray:

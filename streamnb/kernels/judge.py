@@ -59,14 +59,12 @@ def row_sums(values, out):
 
 
 @kernel
-def count_decisions(labels, weight, decided, hit, predicted, table, right_hi, right_lo):
+def count_decisions(labels, weight, decided, hit, predicted, table):
     # from decided[i, g] of each model g: hit[0, k, g] += weight[i] for correct decisions of class k, predicted[0, g, k]
-    # += weight[i] for all decisions of class k, and table[0, g, true, decided] if there is a table; right_hi are the
-    # sums of correct weights for each g and, last, of all weights. Their rounding errors are hit[1], .., and right_lo
+    # += weight[i] for all decisions of class k, and table[0, g, true, decided] if there is a table. Their rounding
+    # errors are hit[1], ..
     for i in range(decided.shape[0]):
         k, w = labels[i], weight[i]
-        right_hi[-1], error = two_sum(right_hi[-1], w)
-        right_lo[-1] += error
         for g in range(predicted.shape[1]):
             found = decided[i, g]
             predicted[0, g, found], error = two_sum(predicted[0, g, found], w)
@@ -78,8 +76,6 @@ def count_decisions(labels, weight, decided, hit, predicted, table, right_hi, ri
             right = w if decided[i, g] == k else 0.0
             hit[0, k, g], error = two_sum(hit[0, k, g], right)
             hit[1, k, g] += error
-            right_hi[g], error = two_sum(right_hi[g], right)
-            right_lo[g] += error
 
 
 @kernel

@@ -269,7 +269,7 @@ def _at_best_point(
     """A setting at its best point by the first scoring, with the other scores at that point."""
     folds, grid = sorted(judged.unseen), scores_of([judged], scorer)
     point = grid.best("best")
-    evaluations = [judged.unseen[fold].of_point(point) for fold in folds]
+    evaluations = [judged.unseen[fold].of_model(point) for fold in folds]
     scores = {scorer.name: grid.scores[point].tolist()}
     scores |= {one.name: [one.of(evaluation) for evaluation in evaluations] for one in judging.scorer.others}
     about = {"name": name, "words": setting.words, "point": dict(grid.grid[point])}

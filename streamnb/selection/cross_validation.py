@@ -14,7 +14,8 @@ from scipy.special import logsumexp
 
 from streamnb.core import arguments, memory, messages, row_checks
 from streamnb.core.descriptions import shown
-from streamnb.evaluation.grid_evaluation import GridEvaluation, JudgedRows, ReferenceEvaluation
+from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.reference import JudgedRows
 from streamnb.evaluation.scorers import Scorer, check_scorer
 from streamnb.fits.fit import answered
 from streamnb.fits.passes import Pass, TotalsOfRead
@@ -206,18 +207,19 @@ class GridOfFold:
     def fused(self) -> type[ScoringTask]:
         return ScoringTask
 
-    def evaluation(self) -> Any:
+    def evaluation(self) -> Evaluation:
         """An empty, mergeable evaluation."""
         nested = isinstance(self.models.apart, NestedApart)
         return self.judge.evaluation(self.models.shell.scheme, self.models.shape[0], nested)
 
-    def add(self, evaluation: Any, chunk: Chunk, screened: bool, judged: JudgedRows) -> None:
+    def add(self, evaluation: Evaluation, chunk: Chunk, screened: bool, judged: JudgedRows) -> None:
         """Add rows of a prepared block; `screened` says whether single precision may decide them."""
         models, rows = self.models, judged.rows
-        if isinstance(evaluation, GridEvaluation) and models.decider is not None:
+        if models.decider is not None:
             evaluation.add_decided(models.decider.decide(chunk, rows, screened), judged.labels, judged.weight)
             return
-        if isinstance(evaluation, ReferenceEvaluation) and models.apart is not None:
+        if models.apart is not None:
+            evaluation.count(judged.weights)
             models.apart.judge(evaluation, chunk, judged)
             return
         (n_points, n_rows), weight = models.shape, judged.weights
@@ -226,7 +228,7 @@ class GridOfFold:
         for first in range(0, len(rows), step):
             some = slice(first, first + step)
             margins = models.margins(chunk, rows[some], buffer)
-            evaluation.add(models.shell.scheme, margins, judged.labels[some], weight[some])
+            evaluation.add_margins(models.shell.scheme, margins, judged.labels[some], weight[some])
 
 
 @dataclass(frozen=True, eq=False)
@@ -435,7 +437,7 @@ def _passes(
             own = split if split in by_fold else None
             grid = GridOfFold(each, judge, costly if each.by_columns else at_once, own)
             passes.append(Pass(grid, inside=split))
-    check_scorer(scorer, passes[0].statistic.evaluation().of_point(0))
+    check_scorer(scorer, passes[0].statistic.evaluation().of_model(0))
     if train:
         passes += [Pass(each.statistic, without=each.inside) for each in passes]
     return passes

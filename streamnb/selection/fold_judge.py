@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from streamnb.core import memory, row_checks
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.evaluation.grid_evaluation import EachEvaluation, GridEvaluation, ReferenceEvaluation
+from streamnb.evaluation.reference import ReferenceGroups
 from streamnb.evaluation.scorers import Scorer
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.grouping import known_codes
@@ -40,17 +40,22 @@ class FoldJudge:
     n_rows: int | None = None
     rows: np.ndarray | None = None
 
-    def evaluation(self, scheme: Any, n_points: int, nested: bool = False) -> Any:
-        """An empty, mergeable evaluation of `n_points` models."""
+    def evaluation(self, scheme: Any, n_models: int, nested: bool = False) -> Evaluation:
+        """An evaluation of models, without rows."""
         exact_rows, n_bins, _ = _sizes(self.n_models, len(self.classes), self.needs, self.multilabel)
+        reference = None
         if "reference" in self.needs:
-            return ReferenceEvaluation.of(scheme, self.classes, n_points, exact_rows, n_bins, nested)
-
-        form: dict[str, Any] = {"exact_rows": exact_rows, "n_bins": n_bins, "classes": self.classes}
-        empty = Evaluation(len(self.classes), self.needs, multilabel=self.multilabel, **form)
-        if self.multilabel or self.needs & {"pairs", "reliability"}:
-            return EachEvaluation([empty.begun() for _ in range(n_points)])
-        return GridEvaluation.of(empty, n_points)
+            reference = ReferenceGroups.of(scheme, nested)
+        return Evaluation(
+            len(self.classes),
+            self.needs - {"reference"},
+            multilabel=self.multilabel,
+            exact_rows=exact_rows,
+            n_bins=n_bins,
+            classes=self.classes,
+            n_models=n_models,
+            reference=reference,
+        )
 
     def labels(self, given: Any, first_row: int) -> Any:
         """The codes (n_rows,) or the indicator (n_rows, K) of given labels; raise for labels that the scan lacks."""

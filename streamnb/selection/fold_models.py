@@ -15,6 +15,7 @@ import numpy as np
 
 from streamnb.core import memory, messages
 from streamnb.core.descriptions import described
+from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.scorers import Scorer, check_scorer
 from streamnb.fits.fit import Fit
 from streamnb.fits.passes import Pass
@@ -30,7 +31,7 @@ from streamnb.selection.out_of_fold import (
     check_calibration,
     check_enough_classes,
 )
-from streamnb.selection.score_table import GridScores, check_defined, points_of, scored
+from streamnb.selection.score_table import GridScores, check_defined
 from streamnb.stats.row_sample import SampleTask, sample_size
 from streamnb.training.data import TrainingData
 from streamnb.training.fitting import DescentMethod
@@ -55,15 +56,15 @@ LEAST_POINTS = 3
 CLEAR = 2.0  # standard errors; the best of many numbers of reads is often one above
 
 
-def results_of(scorer: Scorer, evaluation: Any, n_models: int) -> list[tuple[tuple[float, Any, Any], ...]]:
+def results_of(scorer: Scorer, evaluation: Evaluation) -> list[tuple[tuple[float, Any, Any], ...]]:
     """For each model (value, (K,) or None, error or None) by each scorer."""
-    points, found = points_of(evaluation, n_models), []
+    models, found = evaluation.models, []
     for one in scorer.each:
-        values, per_class, errors = scored(replace(one, others=()), evaluation, points)
+        values, per_class, errors = one.of_each(evaluation, models)
         if per_class is None:
-            per_class = [None] * n_models
+            per_class = [None] * len(models)
         if errors is None:
-            errors = [None] * n_models
+            errors = [None] * len(models)
         found.append(zip(np.round(values, DIGITS).tolist(), per_class, errors, strict=True))
     return list(zip(*found, strict=True))
 
@@ -96,17 +97,17 @@ class HeldOut:
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"scorer": None}  # a user's function, which may not pickle, and which workers do not need
 
-    def evaluation(self, n_models: int) -> Any:
+    def evaluation(self, n_models: int) -> Evaluation:
         """An empty, mergeable evaluation."""
         return self.judge.evaluation(self.scheme, n_models)
 
-    def add(self, evaluation: Any, scores: np.ndarray, y: Any, weight: np.ndarray) -> None:
+    def add(self, evaluation: Evaluation, scores: np.ndarray, y: Any, weight: np.ndarray) -> None:
         """Add rows with their scores by all models, (n_rows, R, n_models)."""
-        evaluation.add(self.scheme, scores * self.factor, self.judge.labels(y, 0), weight)
+        evaluation.add_margins(self.scheme, scores * self.factor, self.judge.labels(y, 0), weight)
 
-    def results(self, evaluation: Any, n_models: int) -> list[tuple[tuple[float, Any, Any], ...]]:
+    def results(self, evaluation: Evaluation) -> list[tuple[tuple[float, Any, Any], ...]]:
         """For each model (value, (K,) or None, error or None) by each scorer."""
-        return results_of(self.scorer, evaluation, n_models)
+        return results_of(self.scorer, evaluation)
 
     def about(self) -> dict[str, str]:
         """As of a task, with weights compared by a digest."""
@@ -327,7 +328,7 @@ def judged_models(
     held_out = partial(HeldOut, judge=judge, scheme=scheme, factor=learner.factor, scorer=scorer)
     models = f"{groups.n_models} models of {len(stats.classes)} classes"
     check_sheet(groups.n_models, models, stats, scorer, scanned.options.memory_limit, groups.at_once)
-    check_scorer(scorer, judge.evaluation(scheme, 1).of_point(0))
+    check_scorer(scorer, judge.evaluation(scheme, 1))
     data, found, report = lru_cache(maxsize=1)(scanned.data), list[FoldModel](), Report()  # fold by fold
     if judged_in_memory(scanned):
         given, report = yield from RowsInMemory.read(stats, scanned.shared, scanned.options.of_pass("folds-rows"))

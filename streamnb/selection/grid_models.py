@@ -10,7 +10,9 @@ import scipy.sparse as sp
 
 from streamnb.core import persistence
 from streamnb.core.memory import aligned, bytes_of
-from streamnb.evaluation.grid_evaluation import ComparedRows, JudgedRows, ReferenceEvaluation, Steps
+from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.reference import ComparedRows, JudgedRows, Steps
+from streamnb.evaluation.tallied import kept
 from streamnb.kernels import nested
 from streamnb.models.grid_weights import DOUBLE, Decider, GridWeights, size_of
 from streamnb.models.quadratic import QuadraticModel
@@ -197,7 +199,7 @@ def of_each(judged: Sequence[Any], groups: Sequence[Sequence[int]], grids: Seque
         ends = np.cumsum([grids[number][0].shape[0] for number in group])
         for number, end in zip(group, ends.tolist(), strict=True):
             first = end - grids[number][0].shape[0]
-            found[number] = of_group if len(group) == 1 else [one.of_points(first, end) for one in of_group]
+            found[number] = of_group if len(group) == 1 else [one.of_models(first, end) for one in of_group]
     return [found[number] for number in range(len(grids))]
 
 
@@ -240,12 +242,13 @@ class TablesApart:
         joined.nbytes = sum(of_row.nbytes for of_row in joined._tables)
         return joined
 
-    def judge(self, evaluation: ReferenceEvaluation, chunk: Chunk, judged: JudgedRows) -> None:
+    def judge(self, evaluation: Evaluation, chunk: Chunk, judged: JudgedRows) -> None:
         """Add scores of some rows of a prepared block to an evaluation."""
         arrays, width = judged.together(chunk), self._intercepts.shape[1]
+        rankings = kept(evaluation, "reference", "ranking")
         for one in judged.compared(evaluation):
             rows, weight = arrays._replace(rows=one.rows), judged.weights[one.rows]
-            ranking = evaluation.ranking(one.row)
+            ranking = rankings[one.row]
             intercepts, table = self._intercepts[one.row], self._tables[one.row]
             histogram = ranking.counting(len(weight))
             whole = None if histogram is None else histogram.weights(weight)
@@ -259,7 +262,7 @@ class TablesApart:
                 some = slice(first, first + step)
                 scores = np.tile(intercepts, (len(weight[some]), 1))
                 table.add_sparse(rows._replace(rows=rows.rows[some]), scores)
-                evaluation.add_row(one.row, scores, one.sides[some], weight[some])
+                evaluation.add_compared(one.row, scores, one.sides[some], weight[some])
 
 
 class InOrder(NamedTuple):
@@ -309,7 +312,7 @@ class NestedApart:
         self.nbytes = bytes_of(entering)
         self.entering = entering
 
-    def judge(self, evaluation: ReferenceEvaluation, chunk: Chunk, judged: JudgedRows) -> None:
+    def judge(self, evaluation: Evaluation, chunk: Chunk, judged: JudgedRows) -> None:
         """Add scores of some rows of a prepared block to an evaluation, as steps."""
         arrays, weight = judged.together(chunk), judged.weights
 
@@ -327,7 +330,7 @@ class NestedApart:
             for (some, columns), (own, more) in zip_longest(of_reference, parts(one.own), fillvalue=empty):
                 steps = self.entering[one.row].steps(columns, more, len(some), len(own), buffer)
                 few = ComparedRows(one.row, own, some)
-                evaluation.add_row(one.row, steps, few.sides, weight[few.rows])
+                evaluation.add_compared(one.row, steps, few.sides, weight[few.rows])
 
 
 def nested_of(path: WeightPath) -> NestedApart | None:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from streamnb.core import arguments, messages, persistence, row_checks
-from streamnb.evaluation.grid_evaluation import EachEvaluation
+from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.scorers import Scorer, as_scorer
 from streamnb.problem.penalties import L1, Penalty, TopK
 from streamnb.problem.points import loaded_point
@@ -50,13 +50,13 @@ class GridScores(persistence.Parameters):
     named: "dict[str, GridScores] | None" = None
 
     @classmethod
-    def of(cls, judged: Sequence[Any], path: WeightPath, scorer: Scorer) -> "GridScores":
+    def of(cls, judged: Sequence[Evaluation], path: WeightPath, scorer: Scorer) -> "GridScores":
         """Scores of one candidate from the evaluations of each split; `path` has the models of all rows."""
         if scorer.others:
             each = {one.name: cls.of(judged, path, replace(one, others=())) for one in scorer.each}
             return replace(each[scorer.name], named=each)
-        classes = judged[0].of_point(0).classes
-        of_splits = [scored(scorer, evaluation, points_of(evaluation, len(path))) for evaluation in judged]
+        classes = judged[0].classes
+        of_splits = [scorer.of_each(evaluation) for evaluation in judged]
         scores, per_class, errors = (_stacked(parts) for parts in zip(*of_splits, strict=True))
         check_defined(scorer, scores)
         of_rows, of_all = path.n_features_per_class, path.n_features
@@ -388,22 +388,6 @@ def check_rule(rule: str, penalty: Penalty | None, scorer: Scorer, scheme: str) 
         raise ValueError(f"rule='per_split' needs a score of each class, which scoring={scorer.name!r} has not")
     if scheme == "ovo":
         raise ValueError("rule='per_split' is not for scheme='ovo', whose rows of weights are of pairs of classes")
-
-
-def points_of(judged: Any, n_points: int) -> list[Any]:
-    """The evaluations of single models."""
-    return [judged.of_point(i) for i in range(n_points)]
-
-
-def scored(scorer: Scorer, judged: Any, points: Sequence[Any]) -> tuple[Any, Any, Any]:
-    """Values of the models of one split (G,), of each class (G, K), and error bounds (G,); None where undefined.
-
-    `points` are the evaluations of single models in `judged`.
-    """
-    if scorer.of_grid is not None and not isinstance(judged, EachEvaluation):
-        return scorer.of_grid(judged)
-    per_class, errors = (f and [f(e) for e in points] for f in (scorer.per_class, scorer.error))
-    return [scorer.of(e) for e in points], per_class, errors
 
 
 def _stacked(splits: Sequence[Any]) -> Any:

@@ -409,7 +409,7 @@ class SharedRead(PassTask):
         """The result of each pass, from the totals of the read."""
         found = {}
         for (fold, (_, judged)), part in zip(self.by_fold.items(), total.parts, strict=True):
-            results = judged[0].results(part[-1], len(judged)) if judged else []
+            results = judged[0].results(part[-1]) if judged else []
             found[fold] = iter(part), iter(results)
         return [next(found[each.fold][each.inside is not None]) for each in self.passes]
 

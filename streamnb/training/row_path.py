@@ -120,6 +120,6 @@ class RowPathTrainer(Trainer):
         held = self.judge(self.task.weights, self.task)  # these are 0; the scores are known
         evaluation = held.evaluation(1)
         held.add(evaluation, scores[:, :, None], self.task.classes[rows.labels.indices[own]], rows.weight[own])
-        self.results.append((n_used, held.results(evaluation, 1)[0]))
+        self.results.append((n_used, held.results(evaluation)[0]))
         self.note(np.nan, np.nan, time.perf_counter() - began)
         return None

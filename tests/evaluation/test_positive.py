@@ -64,6 +64,13 @@ def test_other_labels_are_refused():
         snb.evaluate([0, 1, 2], [0, 1, 2], positive=2)
 
 
+def test_only_evaluations_of_one_positive_class_merge():
+    no, yes = (MODEL.evaluate(X, Y, positive=label) for label in ("no", "yes"))
+    assert (no + no).recall() == no.recall()
+    with pytest.raises(ValueError, match="these differ in positive: no and yes"):
+        no + yes
+
+
 def test_a_search_is_by_the_positive_class(tmp_path):
     options = {"families": ["poisson", "bernoulli"], "penalties": [None], "folds": 3, "show": False, "budget": None}
     found = snb.search(X, Y, scoring=["recall", "accuracy"], positive="no", **options)

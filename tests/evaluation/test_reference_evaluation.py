@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from sklearn.metrics import roc_auc_score
 
 import streamnb as snb
-from streamnb.evaluation.grid_evaluation import NestedRanking, ReferenceEvaluation, Steps
+from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.reference import NestedRanking, ReferenceGroups, Steps
 from streamnb.problem.schemes import as_scheme
 
 rng = np.random.default_rng(8)
@@ -42,29 +43,30 @@ def test_against_scikit_learn(name, exact_rows):
     n_classes = 2 if name == "two classes" else K
     n_rows, room = scheme.n_rows(n_classes), G + 1
     margins = rng.normal(size=(N, n_rows, room)).round(1 if exact_rows else 9)
-    whole, parts = (ReferenceEvaluation.of(scheme, np.arange(n_classes), G, exact_rows, 2048) for _ in range(2))
+    form = {"multilabel": y.ndim == 2, "exact_rows": exact_rows, "reference": ReferenceGroups.of(scheme)}
+    whole, parts = (Evaluation(n_classes, n_models=G, **form) for _ in range(2))
     codes = sp.csr_array(y) if y.ndim == 2 else y
-    whole.add(scheme, margins, codes, WEIGHT)
+    whole.add_margins(scheme, margins, codes, WEIGHT)
     for some in (slice(0, 70), slice(70, N)):
-        part = ReferenceEvaluation.of(scheme, np.arange(n_classes), G, exact_rows, 2048)
-        part.add(scheme, margins[some], codes[some], WEIGHT[some])
+        part = Evaluation(n_classes, n_models=G, **form)
+        part.add_margins(scheme, margins[some], codes[some], WEIGHT[some])
         parts = parts + part
     rows_of = scheme.groups(slice(None))[0].tolist()
     reference = 0 if name == "two classes" else scheme.reference
     for point in range(G):
         areas = expected(y, reference, margins[:, :, point], rows_of)
-        one = whole.of_point(point)
+        one = whole.of_model(point)
         of_classes = one.roc_auc(average=None)
         within = one.roc_auc_error + 1e-12
         np.testing.assert_allclose(of_classes[rows_of], list(areas.values()), rtol=0.0, atol=within)
         assert one.roc_auc() == pytest.approx(np.mean(list(areas.values())), abs=within)
-        assert np.array_equal(parts.of_point(point).roc_auc(average=None), of_classes, equal_nan=True)
+        assert np.array_equal(parts.of_model(point).roc_auc(average=None), of_classes, equal_nan=True)
         assert one.roc_auc_error == 0.0 if exact_rows else 0.0 < one.roc_auc_error < 5e-3
     if name in ("labels", "classes"):
         assert np.isnan(of_classes[reference])
-    again = ReferenceEvaluation._from_state(whole._to_state())
-    assert np.array_equal(again.of_point(1).roc_auc(None), whole.of_point(1).roc_auc(None), equal_nan=True)
-    assert (again + parts).of_point(0).roc_auc() == pytest.approx(whole.of_point(0).roc_auc(), abs=2 * within)
+    again = Evaluation._from_state(whole._to_state())
+    assert np.array_equal(again.of_model(1).roc_auc(None), whole.of_model(1).roc_auc(None), equal_nan=True)
+    assert (again + parts).of_model(0).roc_auc() == pytest.approx(whole.of_model(0).roc_auc(), abs=2 * within)
 
 
 @pytest.mark.filterwarnings("ignore:.*of those tried")
@@ -140,10 +142,10 @@ def test_nested_models_against_scikit_learn(exact_rows):
     again = empty(exact_rows)
     again = again.of_arrays((part + rest).arrays())
     for g in range(STEPS):
-        one = whole.of_point(g)
+        one = whole.of_models(g, g + 1)
         finite = np.clip(SCORES[:, g], -1e9, 1e9)
         area, error = roc_auc_score(SIDES[:, 0], finite, sample_weight=NESTED_WEIGHT), one.auc_error(0)
         assert error == 0.0 if exact_rows == M else 0.0 < error < 5e-3
         assert one.auc(0) == pytest.approx(area, abs=error + 1e-12)
-        assert one.auc(0) == alike.of_point(g).auc(0) == again.of_point(g).auc(0) == whole.areas()[0, g]
+        assert one.auc(0) == alike.of_models(g, g + 1).auc(0) == again.of_models(g, g + 1).auc(0) == whole.areas()[0, g]
         assert whole.areas()[1, g] == pytest.approx(error, rel=1e-12)

@@ -7,7 +7,7 @@ import pytest
 from sklearn import metrics as sk
 
 import streamnb as snb
-from streamnb.evaluation.grid_evaluation import GridEvaluation, ReferenceEvaluation
+from streamnb.evaluation.reference import ReferenceGroups
 from streamnb.evaluation.scorers import SCORERS, Scorer, as_scorer
 from tests.support.judged import random_rows, set_evaluation
 
@@ -22,7 +22,7 @@ OWN = {
     "overall",
 }  # scikit-learn has no names for
 OWN |= {n for n in SCORERS if "specificity" in n}
-AGAINST = {"roc_auc_reference"}  # judged by a ReferenceEvaluation
+AGAINST = {"roc_auc_reference"}  # judged against a reference
 
 
 @pytest.mark.parametrize("name", sorted(set(SCORERS) - AGAINST))
@@ -94,21 +94,20 @@ def test_unknown_scores_are_refused(scoring, message):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", [name for name, scorer in SCORERS.items() if scorer.of_grid is not None])
+@pytest.mark.parametrize("name", [name for name, scorer in SCORERS.items() if scorer.of_models is not None])
 def test_models_of_a_grid_score_at_once_what_each_scores_by_itself(name, weighted):
     """Also where a class has no rows, and where no row has any weight."""
     scorer, rng = SCORERS[name], np.random.default_rng(0)
     for n_rows, weights in ((50, rng.random(50)), (3, np.zeros(3))):
         labels, decided = rng.integers(0, 3, n_rows), rng.integers(0, 4, (n_rows, 8)).astype(np.int32)
         if "reference" in scorer.needs:
-            sizes = {"n_models": 6, "exact_rows": 10, "n_bins": 8}
-            judged = ReferenceEvaluation.of_groups(np.arange(3), np.full(3, 3), False, np.arange(4), sizes)
+            groups = ReferenceGroups((0, 1, 2), (3,), either=False)
+            judged = snb.Evaluation(4, n_models=6, exact_rows=10, n_bins=8, reference=groups)
             margins = rng.normal(size=(n_rows, 3, 8))
-            judged.add(None, margins, (labels + 1) % 4, weights if weighted else np.ones(n_rows))
+            judged.add_margins(None, margins, (labels + 1) % 4, weights if weighted else np.ones(n_rows))
         else:
-            judged = GridEvaluation.of(snb.Evaluation(4, scorer.needs), 6)
+            judged = snb.Evaluation(4, scorer.needs, n_models=6)
             judged.add_decided(decided, labels, weights if weighted else None)
-        points = [judged.of_point(i) for i in range(6)]
-        for found, one in zip(scorer.of_grid(judged), (scorer.value, scorer.per_class, scorer.error), strict=True):
-            expected = None if one is None else np.array([one(e) for e in points])
+        for found, one in zip(scorer.of_models(judged), (scorer.value, scorer.per_class, scorer.error), strict=True):
+            expected = None if one is None else np.array([one(e) for e in judged.models])
             np.testing.assert_equal(found, expected)

@@ -259,12 +259,13 @@ def test_no_kernel_is_called_through_two_starred_tuples(name):
 
 def test_models_of_folds_are_judged_by_one_mechanism():
     """Whoever chooses by models of folds has their evaluations from `FoldJudge`."""
-    makes = {"GridEvaluation", "EachEvaluation", "ReferenceEvaluation"}
     found = {
         name
         for name in WRITTEN
         for call in nodes(name, ast.Call)
-        if makes & {node.id for node in ast.walk(call.func) if isinstance(node, ast.Name)}
+        if isinstance(call.func, ast.Name)
+        and call.func.id == "Evaluation"
+        and "n_models" in {each.arg for each in call.keywords}
     }
     assert {name for name in found if not name.startswith("streamnb.evaluation.")} == {"streamnb.selection.fold_judge"}
 

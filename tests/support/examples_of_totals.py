@@ -12,13 +12,7 @@ from streamnb.encoding.learning import OfCopies
 from streamnb.encoding.ngrams import NGrams, TokenCounts
 from streamnb.encoding.table_scan import LevelCounts, TableCounts
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.evaluation.grid_evaluation import (
-    EachEvaluation,
-    GridDecisions,
-    GridEvaluation,
-    NestedRanking,
-    ReferenceEvaluation,
-)
+from streamnb.evaluation.reference import NestedRanking, ReferenceGroups
 from streamnb.evaluation.score_order import Histogram, Ranking
 from streamnb.evaluation.slices import SliceColumn, Slices, Slicing
 from streamnb.evaluation.tallied import Tallied
@@ -27,7 +21,6 @@ from streamnb.evaluation.tallies import (
     ContentSample,
     Decisions,
     Rows,
-    SetDecisions,
 )
 from streamnb.fits.passes import TotalsOfRead
 from streamnb.passes.contract import Report
@@ -69,13 +62,12 @@ def judged(kind: Any, seed: int, groups: Any = None, **options: Any) -> Any:
     return evaluation
 
 
-def grid(kind: Any, seed: int, *needs: str, multilabel: bool = False) -> Any:
+def models(seed: int, *needs: str, multilabel: bool = False) -> Any:
     rng, codes, weight, margins = drawn(seed)
-    empty = Evaluation(K, needs, multilabel=multilabel, exact_rows=20, n_bins=8)
-    evaluations = EachEvaluation([empty.begun(), empty.begun()]) if kind is EachEvaluation else kind.of(empty, 2)
+    judged = Evaluation(K, needs, multilabel=multilabel, exact_rows=20, n_bins=8, n_models=2)
     labels = (rng.random((len(codes), K)) < 0.4).astype(int) if multilabel else codes
-    evaluations.add(MultiLabel() if multilabel else Joint(), margins, labels, weight)
-    return evaluations
+    judged.add_margins(MultiLabel() if multilabel else Joint(), margins, labels, weight)
+    return judged
 
 
 def sampled(number: int, size: int = 3, **options: Any) -> Any:
@@ -86,11 +78,10 @@ def sampled(number: int, size: int = 3, **options: Any) -> Any:
 
 def against_reference(seed: int) -> Any:
     rng, _, weight, margins = drawn(seed)
-    own, against = np.arange(K), np.full(K, K)  # rows without any label
-    sizes = {"n_models": 2, "exact_rows": 20, "n_bins": 8}
-    evaluation = ReferenceEvaluation.of_groups(own, against, False, np.arange(K), sizes)
+    groups = ReferenceGroups(tuple(range(K)), (K,), either=False)  # rows without any label
+    evaluation = Evaluation(K, multilabel=True, n_models=2, exact_rows=20, n_bins=8, reference=groups)
     labels = sp.csr_array((rng.random((len(weight), K)) < 0.3).astype(int))
-    evaluation.add(None, margins, labels, weight)
+    evaluation.add_margins(None, margins, labels, weight)
     return evaluation
 
 
@@ -102,10 +93,10 @@ def nested_ranking(seed: int, exact_rows: int = 20) -> Any:
     return ranked
 
 
-def grid_decisions(seed: int) -> Any:
+def decisions_of_models(seed: int) -> Any:
     _, codes, weight, _ = drawn(seed)
-    decisions = GridDecisions.of(2, K, True)
-    decisions.add(codes, weight, np.column_stack([codes, codes[::-1]]).astype(np.int32))
+    decisions = Decisions.of_classes(K, True, 2)
+    decisions.add(Rows(codes, weight, np.column_stack([codes, codes[::-1]])))
     return decisions
 
 
@@ -207,9 +198,12 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
     Pull: every(lambda seed: PULLS[seed]),
     RowMeans: every(means),
     WeightTable: every(cell_weights),
-    Decisions: every(lambda seed: tally(Decisions.of_classes(K, True), seed)),
+    Decisions: every(
+        lambda seed: tally(Decisions.of_classes(K, True), seed),
+        sets=lambda seed: tally(Decisions.of_classes(K, n_powers=1), seed, sets=True),
+        models=decisions_of_models,
+    ),
     ConfusedPairs: every(lambda seed: tally(ConfusedPairs(K), seed)),
-    SetDecisions: every(lambda seed: tally(SetDecisions.of_classes(K, False), seed, sets=True)),
     ContentSample: every(content),
     SliceColumn: every(column),
     Slicing: every(lambda seed: Slicing((column(seed),))),
@@ -223,15 +217,12 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
         bins=lambda seed: judged(Evaluation, seed, exact_rows=20, n_bins=8),
         intervals=lambda seed: judged(Evaluation, seed, interval=0.95),
         groups=lambda seed: judged(Evaluation, seed, groups=np.arange(12) // 2, interval=0.95, grouped=True),
+        models=lambda seed: models(seed, "confusion", "ranking", "probabilities"),
+        pairs=lambda seed: models(seed, "ranking", "pairs"),
+        labels=lambda seed: models(seed, "multilabel", "ranking", multilabel=True),
+        reference=against_reference,
     ),
-    GridEvaluation: every(lambda seed: grid(GridEvaluation, seed, "confusion", "ranking", "probabilities")),
-    EachEvaluation: every(
-        lambda seed: grid(EachEvaluation, seed, "ranking", "pairs"),
-        labels=lambda seed: grid(EachEvaluation, seed, "multilabel", "ranking", multilabel=True),
-    ),
-    ReferenceEvaluation: every(against_reference),
     RowSample: every(sampled, classes=lambda seed: sampled(seed, 0, each=2, seed=3)),
-    GridDecisions: every(grid_decisions),
     Histogram: every(histogram),
     NestedRanking: every(lambda seed: nested_ranking(seed, 100), bins=nested_ranking),
     **MERGED_SHARED,
