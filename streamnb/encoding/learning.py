@@ -24,7 +24,6 @@ from streamnb.rows.preparing import (
     NONE,
     QUANTILE_NORMAL,
     TRANSFORMS,
-    ColumnMap,
     LearnedStep,
     LogColumns,
     QuantileNormal,
@@ -202,7 +201,7 @@ def check_maps(names: Iterable[str], transform: Any, normalize: Any) -> None:
             )
 
 
-def check_applied(names: Iterable[str], applied: ColumnMap | None) -> None:
+def check_applied(names: Iterable[str], applied: LearnedStep | None) -> None:
     """Refuse statistics whose columns were not mapped by one of the requested maps."""
     done, requested = map_name(applied), list(names) or [NONE]
     if done not in requested:
@@ -216,7 +215,7 @@ def check_applied(names: Iterable[str], applied: ColumnMap | None) -> None:
 def loaded_maps(others: Any, stats: ClassStats) -> dict[str, ClassStats]:
     """Check statistics of the same rows with other maps, loaded from a file, by the names of the maps."""
     for name, other in others.items():
-        alike = isinstance(other, ClassStats) and map_name(other.options.columns) == name
+        alike = isinstance(other, ClassStats) and map_name(other.options.learned) == name
         if not alike or np.any(other.rows != stats.rows) or other.n_features != stats.n_features:
             raise ValueError(f"statistics with maps={name!r} should be of the rows that the others are of")
     return dict(others)

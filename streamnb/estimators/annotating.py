@@ -309,7 +309,7 @@ def _check_of_counts(model: LinearModel, family: Any) -> None:
     """Refuse models whose scores are not sums of weights times counts, as many as there are."""
     plain = model.scale is None and model.second is None and model.curves is None and not sp.issparse(model.weights)
     options = model.options
-    changed = options.steps or options.by_length or options.scale or options.columns or options.learned
+    changed = options.steps or options.by_length or options.scale or options.learned
     counted = set(model.moments) == {"sum"} and not changed and options.step is None
     joint = type(model) is LinearModel and model.scheme.name in ("joint", "two classes")
     if not (joint and plain and counted and as_family(family).name == "multinomial"):

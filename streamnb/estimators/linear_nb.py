@@ -39,7 +39,7 @@ from streamnb.problem.penalties import Penalty, as_penalty
 from streamnb.problem.schemes import SCHEMES, as_scheme
 from streamnb.problem.sides import OVERLAPS, check_added, check_reference, loaded_parameters
 from streamnb.problem.smoothing import EVIDENCE, Smoothing, chosen, class_probabilities
-from streamnb.rows.preparing import NONE, ColumnMap, RowOptions
+from streamnb.rows.preparing import NONE, LearnedStep, RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan
@@ -158,7 +158,7 @@ class LinearNB(IncrementalClassifier):
     _checks: ClassVar = {"scheme": one_of(*SCHEMES), "idf": boolean, "overlap": one_of(*OVERLAPS)}
     transform = Parameter()
     _takes_indicator = True
-    _columns: ColumnMap | None = None  # the transform of columns before they are summed
+    _columns: LearnedStep | None = None  # the transform of columns before they are summed
 
     def __init__(
         self,
@@ -214,7 +214,7 @@ class LinearNB(IncrementalClassifier):
     def _row_options(self) -> RowOptions:
         centre = as_family(self.family).centre
         options = RowOptions(of_values(vars(self)["transform"]), self.normalize, self.binarize, centre)
-        return options if self._columns is None else replace(options, columns=self._columns)
+        return options if self._columns is None else replace(options, learned=self._columns)
 
     def _scan(self, rows: Any, classes: Any, first: bool, options: RunOptions, *more: Any) -> Reading[Any]:
         if first:
@@ -222,7 +222,7 @@ class LinearNB(IncrementalClassifier):
         if first and as_family(self.family).map_names:
             rows = options.kept(rows)
             (steps,) = (yield from self._maps(rows, options, None)).values()
-            self._columns = cast(ColumnMap | None, steps.whole)
+            self._columns = steps.whole
         return (yield from super()._scan(rows, classes, first, options, *more))
 
     def _maps(self, rows: Source, options: RunOptions, folding: Folding | None) -> Reading[dict[str, StepsOfFolds]]:
@@ -260,10 +260,10 @@ class LinearNB(IncrementalClassifier):
 
     def _check_against(self, stats: ClassStats) -> None:
         check_step(self)
-        check_applied(as_family(self.family).map_names, stats.options.columns)
+        check_applied(as_family(self.family).map_names, stats.options.learned)
         scanned, wanted = vars(stats.options), vars(self._row_options())
         for name in scanned:
-            if name != "columns" and scanned[name] != wanted[name]:
+            if name != "learned" and scanned[name] != wanted[name]:
                 raise ValueError(
                     f"{name}={wanted[name]!r} is applied in the scan, which had {scanned[name]!r}; use fit"
                 )
@@ -585,7 +585,7 @@ class LinearNB(IncrementalClassifier):
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
     def _keep(self, stats: Any, *more: Any) -> None:
-        self._columns = stats.options.columns
+        self._columns = stats.options.learned
         super()._keep(stats, *more)
 
     def _to_state(self) -> dict[str, Any]:

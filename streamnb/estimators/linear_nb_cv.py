@@ -26,7 +26,7 @@ from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import L1, Penalty, at_point
 from streamnb.problem.schemes import as_scheme
-from streamnb.rows.preparing import RowOptions, map_name
+from streamnb.rows.preparing import LearnedStep, RowOptions, map_name
 from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.selection.cross_validation import (
@@ -268,11 +268,11 @@ class LinearNBCV(LinearNB):
         steps = yield from steps_of_folds(self, rows, options, folding)
         of_folds = [with_step(self, step) for step in steps.outside]
 
-        def scan_of(name: str, split: int | None, prepared: dict[str, Any]) -> ClassScan:
+        def scan_of(name: str, split: int | None, step: LearnedStep | None) -> ClassScan:
             if split is None or not of_folds:
-                return self._folded(classes, folding, options, prepared)
+                return self._folded(classes, folding, options, step)
             with of_columns_outside(split % folding.n_folds):
-                return of_folds[split]._folded(classes, folding, options, prepared)
+                return of_folds[split]._folded(classes, folding, options, step)
 
         maps = yield from self._maps(rows, options, folding)
         mapped, rests, report = yield from scan_maps(scan_of, maps, steps, rows, options)
@@ -300,10 +300,10 @@ class LinearNBCV(LinearNB):
             of_map = [*mapped].index(self.best_params_["map"]) if len(mapped) > 1 else 0
             self._calibrate(sample, candidates[of_map])
 
-    def _folded(self, classes: Any, folding: Folding, options: RunOptions, prepared: dict[str, Any]) -> ClassScan:
-        """The scan of rows with folds; `prepared` are further row options."""
+    def _folded(self, classes: Any, folding: Folding, options: RunOptions, step: LearnedStep | None) -> ClassScan:
+        """The scan of rows with folds, to which a learned step is applied."""
         scan = replace(self._task(classes), folding=folding, memory_limit=options.memory_limit)
-        return replace(scan, options=replace(scan.options, **prepared))
+        return replace(scan, options=replace(scan.options, learned=step))
 
     def _sampled(self, stats: ClassStats, report: Report) -> int:
         """How many rows the scoring scan keeps; refuse models that cannot be calibrated before it."""
@@ -360,7 +360,7 @@ class LinearNBCV(LinearNB):
         point = self._scores.best(self.rule)
         self.best_params_, self.best_score_ = self._scores.grid[point], float(self._scores.mean[point])
         self.stats_: ClassStats = self._mapped.get(self.best_params_.get("map", ""), self.stats_)
-        self._columns = self.stats_.options.columns
+        self._columns = self.stats_.options.learned
         self.cv_results_ = self._scores.table(self.repeats)
         self.__dict__.pop("n_features_per_class_", None)
         if self._scores.class_scores is not None:
@@ -412,7 +412,7 @@ class LinearNBCV(LinearNB):
         self = super()._from_state(state)
         self._scores, self.scoring_report_ = state["scores"], Report._from_state(state["scoring_report"])
         if others := state.get("mapped"):
-            self._mapped = {**loaded_maps(others, self.stats_), map_name(self.stats_.options.columns): self.stats_}
+            self._mapped = {**loaded_maps(others, self.stats_), map_name(self.stats_.options.learned): self.stats_}
         self._choose()
         return self
 

@@ -60,7 +60,7 @@ def portable(model: LinearModel, step: Any, names: Any, shares: bool, **beside: 
 
 def _check(model: LinearModel, step: Any) -> None:
     """Refuse models that steps, weights and the highest score do not describe."""
-    if model.options.columns is not None or not isinstance(step, STEPS):
+    if model.options.learned is not None or not isinstance(step, STEPS):
         raise ValueError("what is learned of the distribution of columns (quantile_normal, maps=) is in no such file")
     if step is not None and step.n_columns > COLUMNS:
         raise ValueError(f"{step.n_columns:,} indicators are more than such a file holds, {COLUMNS:,}")

@@ -1,8 +1,8 @@
 """Row transforms applied before summing or scoring; they use learned values but learn nothing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from hashlib import sha256
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -12,10 +12,11 @@ from scipy.special import ndtri
 from streamnb.core import arguments, persistence, row_checks
 from streamnb.kernels import row_values
 from streamnb.rows.boundary import Domain, Survey, as_chunk, checked, surveyed
-from streamnb.rows.row_blocks import Block, Chunk, DenseChunk, frozen
+from streamnb.rows.row_blocks import Block, Chunk
 
 NONE, LOG1P, QUANTILE_NORMAL = MAPS = ("none", "log1p", "quantile_normal")
 ABOVE = float(np.nextafter(-1.0, 0.0))  # the smallest x for which ln(1 + x) exists
+N_SAVED = 8  # parts of row options in files
 LEAST = 1e-7  # probability given to the values at either end
 
 
@@ -23,6 +24,7 @@ class LearnedStep(persistence.Parameters):
     """A transform learned from rows; compared, hashed and shown by everything that it holds."""
 
     sparse = True  # whether its output is sparse
+    by_column = False  # whether it maps each column by itself, so that there are as many columns as before
     at_once: int | None = None  # maximum number of rows at once
 
     @property
@@ -39,62 +41,56 @@ class LearnedStep(persistence.Parameters):
         """The transformed rows of a block, (n_rows, n_columns), CSR or dense."""
         raise NotImplementedError
 
+    def mapped(self, chunk: Chunk, survey: Survey) -> tuple[Chunk, Survey]:
+        """The transformed rows as a checked block."""
+        return as_chunk(self.applied(chunk, survey), chunk.first_row)
+
     def names(self, features: Sequence[str]) -> list[str]:
         """Names of the output columns, from those of the features."""
         raise NotImplementedError
 
+    @cached_property
+    def _digest(self) -> str:
+        return persistence.digest(self)
+
     def __eq__(self, other: object) -> bool:
-        return self is other or (type(self) is type(other) and repr(self) == repr(other))
+        return self is other or (isinstance(other, LearnedStep) and self._digest == other._digest)
 
     def __hash__(self) -> int:
-        return hash(repr(self))
+        return hash(self._digest)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.n_features:,} features, {persistence.digest(self)}>"
-
-
-class ColumnMap(LearnedStep):
-    """A map of each column by itself; the number of columns stays the same."""
-
-    sparse = False
-    name: str
-
-    @property
-    def n_columns(self) -> int:
-        return self.n_features
-
-    def mapped(self, chunk: Chunk, survey: Any) -> Chunk:
-        """A validated block with its columns mapped."""
-        raise NotImplementedError
-
-    def __repr__(self) -> str:
-        return f"<{self.name}: {self.n_features:,} features, {persistence.digest(self)}>"
+        return f"<{type(self).__name__}: {self.n_features:,} features, {self._digest}>"
 
 
 @persistence.register
 @dataclass(frozen=True, eq=False, repr=False)
-class LogColumns(ColumnMap):
+class LogColumns(LearnedStep):
     """ln(1 + x) in the columns whose values were all above -1; the others stay unchanged."""
 
     taken: Annotated[np.ndarray, "?[n_features]"]
-    name = LOG1P
+    by_column = True
 
     @property
     def n_features(self) -> int:
         return len(self.taken)
 
-    def mapped(self, chunk: Chunk, survey: Any) -> Chunk:
+    @property
+    def n_columns(self) -> int:
+        return len(self.taken)
+
+    def mapped(self, chunk: Chunk, survey: Survey) -> tuple[Chunk, Survey]:
         row_checks.check_n_features(chunk.shape[1], self.n_features, "maps='log1p'")
         columns = np.flatnonzero(self.taken)
         if not len(columns):
-            return chunk
+            return chunk, survey
         Domain("maps='log1p'", ABOVE, np.inf, columns).check(chunk, survey)
-        return chunk.mapped(np.log1p, columns)
+        return surveyed(chunk.mapped(np.log1p, columns))
 
 
 @persistence.register
 @dataclass(frozen=True, eq=False, repr=False)
-class QuantileNormal(ColumnMap):
+class QuantileNormal(LearnedStep):
     """x becomes Phi^-1(F(x)), where F is the learned distribution, interpolated linearly between quantiles.
 
     For frequent values, among them the smallest, F is the middle of their step. ``quantiles[:, i]`` are those of
@@ -102,7 +98,7 @@ class QuantileNormal(ColumnMap):
     """
 
     quantiles: Annotated[np.ndarray, "f8[n_features, n_quantiles]"]
-    name = QUANTILE_NORMAL
+    sparse, by_column = False, True
 
     def _check_loaded(self) -> None:
         quantiles = self.quantiles
@@ -111,6 +107,10 @@ class QuantileNormal(ColumnMap):
 
     @property
     def n_features(self) -> int:
+        return len(self.quantiles)
+
+    @property
+    def n_columns(self) -> int:
         return len(self.quantiles)
 
     def mostly_beyond(self, stats: Any) -> np.ndarray:
@@ -123,9 +123,6 @@ class QuantileNormal(ColumnMap):
         else:
             beyond = np.zeros(self.n_features, bool)
         return np.flatnonzero(beyond)
-
-    def mapped(self, chunk: Chunk, survey: Any) -> Chunk:
-        return DenseChunk(frozen(self.applied(chunk)), chunk.first_row)
 
     def applied(self, chunk: Chunk, survey: Any = None) -> np.ndarray:
         """The mapped rows of a block, (n_rows, n_features)."""
@@ -144,9 +141,11 @@ class QuantileNormal(ColumnMap):
         return out
 
 
-def map_name(columns: ColumnMap | None) -> str:
-    """The name of a map, or the name that stands for none."""
-    return NONE if columns is None else columns.name
+def map_name(step: LearnedStep | None) -> str:
+    """The name of a map of columns, or the name that stands for none."""
+    if step is None:
+        return NONE
+    return LOG1P if isinstance(step, LogColumns) else QUANTILE_NORMAL
 
 
 TRANSFORMS = {"binary": row_values.BINARY, "log1p": row_values.LOG1P, "sqrt": row_values.SQRT}
@@ -154,37 +153,31 @@ NORMS = {"l1": row_values.NORM_L1, "l2": row_values.NORM_L2}
 FEW_NUMBERS = 1 << 12  # whole numbers below this are transformed once each, if there are at least as many values
 
 
+@persistence.register
 @dataclass(frozen=True, eq=False, repr=False)
-class FeatureScale:
-    """Factors of the features, (n_features,); compared, hashed and shown by all of them."""
+class FeatureScale(LearnedStep):
+    """Multiplies each feature by a factor, such as its idf."""
 
-    values: np.ndarray
+    values: Annotated[np.ndarray, "f8[n_features]"]
+    by_column = True
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, FeatureScale) and np.array_equal(self.values, other.values)
-
-    def __hash__(self) -> int:
-        return hash(self.values.tobytes())
-
-    def __repr__(self) -> str:
-        digest = sha256(np.ascontiguousarray(self.values).tobytes()).hexdigest()[:16]
-        return f"<FeatureScale: {len(self.values):,} features, {digest}>"
+    @property
+    def n_features(self) -> int:
+        return len(self.values)
 
 
 def prepared_block(block: Block, options: "RowOptions") -> tuple[Chunk, Survey]:
     """Validate and transform a block, once for tasks that share it; values may be missing if a step is learned."""
-    chunk, survey = checked(block, missing=options.learned is not None)
+    chunk, survey = checked(block, missing=options.takes_missing)
     way = replace(options, binarize=0.0, centre=0.0)  # which only sums use
     return block.once("prepared", way, lambda: transformed(chunk, survey, options))
 
 
 def transformed(chunk: Chunk, survey: Survey, options: "RowOptions") -> tuple[Chunk, Survey]:
-    """Apply the learned step and the transform, scale the features, normalize each row; or map the columns."""
+    """Apply the learned step and the transform, scale the features, normalize each row."""
     steps, normalize, scale = options.steps, options.normalize, options.scale
     if options.learned is not None:
-        chunk, survey = as_chunk(options.learned.applied(chunk, survey), chunk.first_row)
-    if options.columns is not None:
-        return surveyed(options.columns.mapped(chunk, survey))
+        chunk, survey = options.learned.mapped(chunk, survey)
     for n, step in enumerate(steps):
         if n:
             chunk, survey = surveyed(chunk)
@@ -247,9 +240,8 @@ class RowOptions(persistence.InPlace):
     binarize: float = 0.0
     centre: float = 0.0
     scale: FeatureScale | None = None  # between transform and normalize
-    columns: ColumnMap | None = None  # excludes the others
     step: LearnedStep | None = None  # before the others, applied by the source of the rows
-    learned: LearnedStep | None = None  # before the others, if the source does not apply it: each fold has its own
+    learned: LearnedStep | None = None  # before the others, if the source does not apply it: maps, steps of folds
 
     def __post_init__(self) -> None:
         if isinstance(self.transform, list | tuple):
@@ -259,8 +251,6 @@ class RowOptions(persistence.InPlace):
         else:
             arguments.one_of("transform", self.transform, [None, "binary", "log1p", "sqrt"])
         arguments.one_of("normalize", self.normalize, [None, "l1", "l2"])
-        if self.columns is not None and (self.transform or self.normalize or self.scale):
-            raise ValueError("maps of columns should stand alone, without transform, scale and normalize")
         for name in ("binarize", "centre"):
             object.__setattr__(self, name, arguments.finite_number(name, getattr(self, name)))
 
@@ -275,6 +265,11 @@ class RowOptions(persistence.InPlace):
         return self.normalize is not None or any(step not in TRANSFORMS for step in self.steps)
 
     @property
+    def takes_missing(self) -> bool:
+        """Whether the learned step takes missing values, as bins do."""
+        return self.learned is not None and not self.learned.by_column
+
+    @property
     def n_taken(self) -> int | None:
         """Number of input columns, if a step makes other columns of them."""
         return None if self.learned is None else self.learned.n_features
@@ -285,24 +280,27 @@ class RowOptions(persistence.InPlace):
 
     @classmethod
     def _from_state(cls, state: Any) -> Self:
-        transform, normalize, *others = state  # older files have fewer
-        if len(others) > 2 and others[2] is not None:
-            others[2] = FeatureScale(persistence.array("scale", others[2], ["f8"], (len(others[2]),)))
-        kinds = zip(others[3:], (ColumnMap, LearnedStep, LearnedStep), strict=False)
-        if len(others) > 6 or not all(learned is None or isinstance(learned, kind) for learned, kind in kinds):
-            raise ValueError("columns should be a map of columns, and step what was learned of rows")
-        return cls(transform, normalize, *others)
+        parts: list[Any] = [*state, *[None] * (N_SAVED - len(state))]  # older files have fewer
+        transform, normalize, binarize, centre, scale, columns, step, learned = parts
+        if scale is not None:
+            scale = FeatureScale(persistence.array("scale", scale, ["f8"], (len(scale),)))
+        if not all(isinstance(one, LearnedStep | None) for one in (columns, step, learned)):
+            raise ValueError("steps of rows should be what was learned of rows")
+        learned = columns if learned is None else learned
+        return cls(transform, normalize, binarize or 0.0, centre or 0.0, scale, step, learned)
 
     def _to_state(self) -> Any:
-        *saved, scale, columns, step, learned = (getattr(self, part.name) for part in fields(self))
-        last = [None if scale is None else scale.values, columns, step, learned]
-        while last and last[-1] is None:
-            last.pop()
-        return [*saved, *last]
+        maps = self.learned is not None and self.learned.by_column  # which have a place of their own in files
+        saved: list[Any] = [self.transform, self.normalize, self.binarize, self.centre]
+        saved += [None if self.scale is None else self.scale.values, self.learned if maps else None]
+        saved += [self.step, None if maps else self.learned]
+        while len(saved) > 4 and saved[-1] is None:
+            saved.pop()
+        return saved
 
     @property
     def seen(self) -> str:
         """A description of the summed values."""
-        names = "step", "transform", "scale", "normalize", "columns"
+        names = "step", "learned", "transform", "scale", "normalize"
         done = [f"{name}={getattr(self, name)!r}" for name in names if getattr(self, name) is not None]
         return f"X after {' and '.join(done)}" if done else "X"

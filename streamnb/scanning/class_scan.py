@@ -45,7 +45,7 @@ from streamnb.stats.sparse_tables import LARGE, compact
 
 WEIGHED = "sample_weight does not go with clip=, because weights have no bound; leave it out"
 # Left out of checkpoints, because older ones lack these options.
-_DEFAULTS = (("scale", None), ("columns", None), ("step", None), ("learned", None))
+_DEFAULTS = (("scale", None), ("step", None), ("learned", None))
 
 
 def check_clipping(
@@ -215,7 +215,7 @@ class ClassScan(PassTask):
             of_pairs = self.moments, self.how.pooled, n_classes, n_splits, n_features
             second_moments.check_fits(*of_pairs, self.memory_limit)
         places = {*self.moments} <= {"nonzero", "above"} and not self.options.binarize and not self.options.by_length
-        places = places and self.options.columns is None and self.options.learned is None
+        places = places and self.options.learned is None
         values = self.grid is not None or not (places and takes_positive(self.domain, n_features))
         return Wants(values=values, tile_rows=tile_rows)
 

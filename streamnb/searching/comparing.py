@@ -31,7 +31,7 @@ from streamnb.reporting.facts import FactTable
 from streamnb.reporting.report import write_tables
 from streamnb.rows.boundary import Survey
 from streamnb.rows.keeping import Keeping
-from streamnb.rows.preparing import NONE, RowOptions
+from streamnb.rows.preparing import NONE, LearnedStep, RowOptions
 from streamnb.rows.row_blocks import Chunk
 from streamnb.rows.source import Source
 from streamnb.rows.table_opening import ANY, COMPLETE
@@ -332,9 +332,9 @@ def _scanned(
     steps = yield from learned_by_fold(transform, *known)
     maps = yield from learned_maps(names, *known)
 
-    def scan_of(name: str, split: int | None, prepared: dict[str, Any]) -> ClassScan:
+    def scan_of(name: str, split: int | None, step: LearnedStep | None) -> ClassScan:
         with_map = tuple(family for family, maps in zip(families, tried, strict=True) if name in maps)
-        options = replace(scan.options, **prepared)
+        options = replace(scan.options, learned=step)
         return summing(replace(scan, options=options, domain=_Domains(with_map)), with_map, idf)
 
     return (yield from scan_maps(scan_of, maps, steps, rows, options))

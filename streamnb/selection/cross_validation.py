@@ -278,7 +278,7 @@ class ScoringTask(PassTask):
 
     def add(self, partial: TotalsOfRead, block: Block) -> None:
         """Judge one block of rows."""
-        missing = self.passes[0].statistic.models.shell.options.learned is not None
+        missing = self.passes[0].statistic.models.shell.options.takes_missing
         of_columns = cache(lambda fold: checked(block.outside(fold), missing))
         splits = self.folding.splits(block.first_row, block.n_rows, block.split)
         labels = self.judge.labels(block.y, block.first_row)
@@ -385,7 +385,7 @@ def judged_together(
     joined = [grid_models.of_group([grids[number] for number in group]) for group in groups]
     passes = _passes(joined, splits, stats, scorer, train, costly, rows.by_fold)
     if sampled:
-        learned = passes[0].statistic.models.shell.options.learned is not None
+        learned = passes[0].statistic.models.shell.options.takes_missing
         passes.append(Pass(SampleTask(stats.classes, stats.folding, sampled, missing=learned)))
     found, _, report = yield from answered(passes, rows, run_options, stats.folding, "scoring")
     by_group = [found[first : first + len(splits)] for first in range(0, len(passes) - bool(sampled), len(splits))]

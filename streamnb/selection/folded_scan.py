@@ -41,33 +41,36 @@ def check_same_folds(rows: np.ndarray, before: np.ndarray) -> None:
 
 
 def scan_maps(
-    scan_of: Callable[[str, int | None, dict[str, Any]], ClassScan],
+    scan_of: Callable[[str, int | None, LearnedStep | None], ClassScan],
     maps: Mapping[str, StepsOfFolds],
     steps: StepsOfFolds,
     rows: Source,
     options: RunOptions,
 ) -> Reading[tuple[dict[str, ClassStats], dict[str, dict[int, ClassStats]], Report]]:
-    """Statistics of each map of columns, all after the learned step, from one read; see `scan_folds`.
+    """Statistics of each map of columns, or after the learned step, from one read; see `scan_folds`.
 
-    `scan_of` returns the scan of a map, over all rows (None) or outside the fold of a split, with these row options.
+    `scan_of` returns the scan of a map, over all rows (None) or outside the fold of a split, which applies a step.
     """
     scans, outside = {}, {}
     for name, own in maps.items():
-        scans[name] = scan_of(name, None, {"columns": own.whole, "learned": steps.whole})
-        by_fold: list[dict[str, Any]] = [{"columns": columns} for columns in own.outside]
-        by_fold = by_fold or [{"columns": own.whole, "learned": step} for step in steps.outside]
-        outside[name] = {split: scan_of(name, split, of_fold) for split, of_fold in enumerate(by_fold)}
-    return (yield from scan_folds(scans, outside, rows, options))
+        scans[name] = scan_of(name, None, steps.whole if own.whole is None else own.whole)
+        by_fold = own.outside or steps.outside
+        outside[name] = {split: scan_of(name, split, step) for split, step in enumerate(by_fold)}
+    return (yield from scan_folds(scans, outside, rows, options, steps.whole))
 
 
 def scan_folds(
-    scans: Mapping[str, ClassScan], outside: Mapping[str, Mapping[int, ClassScan]], rows: Source, options: RunOptions
+    scans: Mapping[str, ClassScan],
+    outside: Mapping[str, Mapping[int, ClassScan]],
+    rows: Source,
+    options: RunOptions,
+    step: LearnedStep | None,
 ) -> Reading[tuple[dict[str, ClassStats], dict[str, dict[int, ClassStats]], Report]]:
     """Statistics of all rows, by the names of scans with the same folds, from one read.
 
     `outside` has a scan of the rows outside the fold of each split, if preparation is learned by fold: their statistics
     come second, and folds of the first ones then have no sums. The statistics of all rows are those of rows to which
-    the learned step has been applied.
+    `step` has been applied.
     """
     passes, folding = [], next(iter(scans.values())).folding
     for name, scan in scans.items():
@@ -81,7 +84,9 @@ def scan_folds(
     each = iter(found)
     stats_of_all, rests = {}, {}
     for name, scan in scans.items():
-        stats = replace(next(each), options=replace(scan.options, learned=None))
+        stats = next(each)
+        if step is not None:
+            stats = replace(stats, options=replace(scan.options, learned=None))
         rests[name] = {split: next(each) for split in outside[name]}
         if rests[name]:
             folds = tuple(replace(part.select(slice(0), ()), options=stats.options) for part in found[-1].folds)
@@ -216,5 +221,5 @@ def _scan_rows(
     by_fold = {}
     for split, one in outside.items():
         by_fold[split] = replace(of_all, options=replace(one, normalize=scan.options.normalize))
-    stats, rests, report = yield from scan_folds({"all": of_all}, {"all": by_fold}, rows, options)
+    stats, rests, report = yield from scan_folds({"all": of_all}, {"all": by_fold}, rows, options, step)
     return stats["all"], rests["all"], report

@@ -520,7 +520,7 @@ def covariance_path(stats: ClassStats, family: Family, scheme: Scheme, options: 
         n_maps = len(family.map_names)
         raise ValueError(f"family={family!r} has {n_maps} maps, and statistics are of one; give one of them")
     if family.map_names:
-        check_applied(family.map_names, stats.options.columns)
+        check_applied(family.map_names, stats.options.learned)
     arguments.one_of("estimate", options.get("estimate", "posterior_mean"), ["posterior_mean", "mle"])
     missing = [moment for moment in family.moments if moment not in stats.moments]
     if missing:

@@ -151,7 +151,8 @@ class Problem:
     def numbers_kept(self, k: Any) -> list[int]:
         """Return how many features TopK keeps in each row of weights, (R,)."""
         n_ranked = self.ranking.n_ranked
-        if self.stats.options.learned is not None and not isinstance(k, Mapping):
+        learned = self.stats.options.learned
+        if learned is not None and not learned.by_column and not isinstance(k, Mapping):
             k = min(k, n_ranked)  # the rows outside a fold may give fewer columns than all rows
         return numbers_kept(k, n_ranked, lambda: self.scheme.row_names(self.stats.classes), self.n_rows)
 

@@ -259,7 +259,7 @@ class ClassStats(persistence.Saved):
     @property
     def has_fixed_columns(self) -> bool:
         """Whether columns have something of their own besides sums: bins of a histogram, a map, or noise."""
-        return "histogram" in self.tables or self.options.columns is not None or self.privacy is not None
+        return "histogram" in self.tables or self.options.learned is not None or self.privacy is not None
 
     def column_weights(self) -> tuple[np.ndarray, float]:
         """Return the weight of the rows with a 1 in each column of indicators, (n_features,), and that of all rows."""

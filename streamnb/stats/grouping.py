@@ -65,7 +65,7 @@ def check_alike(ours: Any, theirs: Any) -> None:
             f"these statistics have {ours.n_features} features, the others {theirs.n_features}; scan the same columns "
             "of both"
         )
-    for name in ("step", "transform", "scale", "normalize", "binarize", "centre", "columns"):
+    for name in ("step", "transform", "scale", "normalize", "binarize", "centre", "learned"):
         one, two = getattr(ours.options, name), getattr(theirs.options, name)
         if one != two:
             cure = "; scan both with transform=stats.step" if name == "step" else ""

@@ -239,7 +239,7 @@ def test_negative_values_that_were_never_added_cannot_be_taken_away():
 # ---- several scans in one read ---------------------------------------------------------------------------------------
 
 PLAIN = ClassScan(("sum", "gram"), RowOptions())
-LOGS = replace(PLAIN, options=RowOptions(columns=LogColumns(np.ones(6, bool))))
+LOGS = replace(PLAIN, options=RowOptions(learned=LogColumns(np.ones(6, bool))))
 
 
 def test_each_of_several_scans_leaves_what_it_would_alone():
