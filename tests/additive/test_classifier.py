@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
 from streamnb.encoding.terms import TermColumns
@@ -26,14 +25,6 @@ FAST = {"l2": 1.0, "pair_factor": 3.0, "resolutions": (4, 16)}
 @pytest.fixture(scope="module")
 def model():
     return snb.AdditiveClassifier(1, **FAST).fit(FRAME, Y)
-
-
-CHEAP = snb.AdditiveClassifier(0, l2=1.0, pair_factor=3.0, resolutions=(4,), folds=3, tol=1e-2)
-
-
-@parametrize_with_checks([CHEAP])
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)
 
 
 # ---- terms -----------------------------------------------------------------------------------------------------------

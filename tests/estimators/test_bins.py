@@ -9,7 +9,6 @@ import zarr
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
 
@@ -17,11 +16,6 @@ rng = np.random.default_rng(0)
 X = np.column_stack([rng.normal(size=300), rng.integers(0, 4, 300), 10.0 ** rng.integers(-9, 9, 300)])
 GAPS = np.where(rng.random(X.shape) < 0.1, np.nan, X)
 WHOLE = snb.Bins(8).fit(GAPS)
-
-
-@parametrize_with_checks([snb.Bins(), snb.Bins(3, "uniform")])
-def test_scikit_learn(estimator, check):
-    check(estimator)
 
 
 def blocks(x=GAPS):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
 
@@ -95,11 +94,6 @@ def test_labels_that_no_row_bears_are_named():
 # ---- output codes ----------------------------------------------------------------------------------------------------
 
 DIGITS, DIGIT = (part[:600] for part in load_digits(return_X_y=True))
-
-
-@parametrize_with_checks([snb.OutputCodeNB("gaussian", code_size=2)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def test_one_bit_a_class_is_each_class_against_the_rest():

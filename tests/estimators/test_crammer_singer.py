@@ -9,7 +9,6 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 from sklearn.svm import LinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
 from streamnb.estimators.trained import choose_best, fit_best, scanned_to_choose
@@ -28,12 +27,6 @@ def objective(coef, intercept, C, X, y, weight=1.0):
     codes, scores = np.searchsorted(classes, y), X @ coef.T + intercept
     losses = (scores + (np.arange(len(classes)) != codes[:, None])).max(axis=1) - scores[rows, codes]
     return 0.5 * (np.sum(coef**2) + np.sum(np.square(intercept))) + C * (weight * losses).sum()
-
-
-@pytest.mark.filterwarnings("ignore:max_passes:streamnb.StreamnbWarning")
-@parametrize_with_checks([snb.CrammerSingerSVM(max_passes=8)])
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("C", [0.03, 1.0])

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn import discriminant_analysis as theirs
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
 
@@ -24,11 +23,6 @@ QUADRATIC = [
     for solver, more in (("svd", {}), ("svd", {"reg_param": 0.2}), ("eigen", {}), ("eigen", {"shrinkage": 0.3}))
     for priors in (None, [0.2, 0.3, 0.5])
 ]
-
-
-@parametrize_with_checks([snb.LinearDiscriminantAnalysis(), snb.QuadraticDiscriminantAnalysis(reg_param=0.1)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def close(a, b):

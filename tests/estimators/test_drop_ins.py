@@ -11,7 +11,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
 from streamnb.estimators.categorical_nb import CategoricalNB
@@ -26,12 +25,6 @@ THEIRS = {
 }
 PREDICTIONS = ("predict", "predict_proba", "predict_log_proba", "predict_joint_log_proba")
 DISCRETE = [model for model in THEIRS if model is not GaussianNB]
-
-
-@pytest.mark.filterwarnings("ignore::streamnb.StreamnbWarning")  # some checks take reals for categories
-@parametrize_with_checks([*(model() for model in THEIRS), PoissonNB()])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def data(model, n_classes=3, seed=0, n_rows=90, n_features=7):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import CategoricalNB
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
 
@@ -17,12 +16,6 @@ SETS = np.column_stack([Y == "ash", X[:, 0] > 0.5]).astype(int)
 
 def bins_of(model):
     return np.column_stack([np.searchsorted(edges, x) for edges, x in zip(model._step.edges, X.T, strict=True)])
-
-
-@pytest.mark.filterwarnings("ignore:max_passes:streamnb.StreamnbWarning")
-@parametrize_with_checks([snb.GeneralizedNB(bins=snb.Bins(edges=[-1.0, 0.0, 1.0]), max_passes=8)])
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("two", [False, True])

@@ -10,7 +10,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
 from tests.support.saved import read_without_pickle
@@ -27,11 +26,6 @@ MODELS = [
     snb.LinearNB("multinomial", snb.L1(0.1), transform="log1p", normalize="l2"),
     snb.LinearNB("bernoulli", snb.L1(0.3), binarize=0.5, scheme="ovr", priors="uniform"),
 ]
-
-
-@parametrize_with_checks([snb.LinearNB(), MODELS[4]])  # counts, and any values
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def outcome(model):

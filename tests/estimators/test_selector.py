@@ -8,7 +8,6 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits
 from sklearn.feature_selection import SelectKBest, chi2, f_classif
 from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
 from streamnb.estimators.selector import FeatureSelector
@@ -24,14 +23,6 @@ SELECTORS = [FeatureSelector(by, k=1) for by in CRITERIA] + [
     FeatureSelector("score", 2, family=snb.Bernoulli(), binarize=0.5),
     FeatureSelector("fcbf", 2),
 ]
-
-
-@pytest.mark.filterwarnings("ignore:k=10:streamnb.StreamnbWarning")  # the checks' data have fewer features
-@pytest.mark.filterwarnings("ignore:no feature varies")  # all numbers of some checks are above 0
-@pytest.mark.filterwarnings("ignore:No features were selected")  # where their presence tells nothing
-@parametrize_with_checks([FeatureSelector(), *SELECTORS[-3::2]])  # counts, any values, and features beside others
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def plain(x):

@@ -8,7 +8,6 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
 
@@ -27,18 +26,6 @@ LABELLED = {
     "squares of two": (snb.LeastSquaresClassifier, Y == "ash"),
     "squares of labels": (snb.LeastSquaresClassifier, SETS),
 }
-
-
-@pytest.mark.filterwarnings("ignore:max_passes:streamnb.StreamnbWarning")
-@parametrize_with_checks(
-    [
-        snb.SoftmaxRegression(max_passes=10),
-        snb.MarginClassifier(l1=0.1, max_passes=10),
-        snb.LeastSquaresClassifier(max_passes=5),  # in the directions of all classes more would be rounding
-    ]
-)
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])

@@ -6,7 +6,6 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_wine
 from sklearn.multioutput import MultiOutputClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
 
@@ -17,12 +16,6 @@ X[:, 1] = (X[:, 0] + (Y == "ash")) % 3
 X[:, 4] = X[:, 3] * (Y == "birch")
 WEIGHT = rng.choice([0.5, 1.0, 2.0], 150)
 KINDS = [{}, {"family": "categorical"}, {"transform": snb.Bins(3)}]
-
-
-@pytest.mark.filterwarnings("ignore:no column varies")  # all numbers of some checks are above 0
-@parametrize_with_checks([snb.TreeNB(), snb.TreeNB(transform=snb.Bins(edges=[-1.0, 0.0, 1.0]), strength="evidence")])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("options", KINDS, ids=str)

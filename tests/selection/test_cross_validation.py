@@ -1,8 +1,6 @@
 """LinearNBCV where classes or weights lack, fitted again, and as a scikit-learn estimator; what it refuses."""
 
 import pickle
-from functools import reduce
-from operator import add
 
 import dask.array as da
 import numpy as np
@@ -11,7 +9,6 @@ import scipy.sparse as sp
 from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
 from streamnb.core import memory
@@ -317,28 +314,6 @@ def test_weights_computed_for_few_rows_at_a_time_give_the_same_bits(scheme, spar
     monkeypatch.setattr(cross_validation, "WEIGHTS_BYTES", 0)
     monkeypatch.setattr(cross_validation, "COSTLY_MARGINS", 5 * 40 * 20)
     assert np.array_equal(model.fit(x, y).cv_results_["mean_test_score"], expected)
-
-
-# ------------------------------------------------------------------------------------------------- scikit-learn
-
-CHECKED = [
-    snb.LinearNBCV("gaussian", snb.L1([0.0, 0.5]), folds=2, scoring="accuracy"),
-    snb.LinearNBCV("bernoulli", snb.L2(1.0), scheme="ovr", folds=3, repeats=2, scoring="neg_log_loss", rule="one_se"),
-]
-OF_ROW_NUMBERS = "a row of weight 2 is in one fold, two rows are in two: their models are judged on other rows"
-
-
-def of_a_cross_validated_model(estimator):
-    """Only where there is a choice does it matter which rows are judged together."""
-    grid = reduce(add, ([*part.tau] for part in estimator.penalty.parts))
-    names = ("dense", "sparse") if len(grid) > 1 else ()
-    return {f"check_sample_weight_equivalence_on_{name}_data": OF_ROW_NUMBERS for name in names}
-
-
-@pytest.mark.filterwarnings("ignore::streamnb.StreamnbWarning")  # some of the data sets lack a class in a fold
-@parametrize_with_checks(CHECKED, expected_failed_checks=of_a_cross_validated_model)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 # ---- scores of the rows that models have seen ------------------------------------------------------------------------

@@ -1,0 +1,91 @@
+"""Estimators do what scikit-learn expects, but for what docs/guide.md says."""
+
+import warnings
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import streamnb as snb
+
+EDGES = snb.Bins(edges=[-1.0, 0.0, 1.0])
+SAME_WEIGHTS = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
+OF_FOLDS = dict.fromkeys(SAME_WEIGHTS, "folds are of rows, whatever their weights")
+OTHER_FOLDS = dict.fromkeys(
+    ["check_transformer_general", "check_transformer_data_not_an_array"],
+    "fit_transform encodes a row by the rows of other folds",
+)
+NO_SUMS = dict.fromkeys(
+    ["check_fit_score_takes_y", "check_n_features_in_after_fitting"],
+    "conjugate gradients keep no sums to which rows could be added",
+)
+# of the rows of the checks; some take reals for categories, or have folds without rows of a class
+SAID = "max_passes|y holds the whole numbers|k=10|no (feature|column) varies|No features were selected"
+NOISY = ("ComplementNB", "MultinomialNB", "BernoulliNB", "GaussianNB", "CategoricalNB", "PoissonNB")
+NOISY += ("LinearNBCV", "StackedNB", "CategoryCounters")
+MODELS = {  # and the checks that they differ from
+    snb.LinearNB(): {},
+    snb.LinearNB("gaussian", snb.L1(0.5)): {},
+    snb.LinearNBCV("gaussian", snb.L1([0.0, 0.5]), folds=2, scoring="accuracy"): OF_FOLDS,
+    snb.LinearNBCV("bernoulli", snb.L2(1.0), scheme="ovr", folds=3, repeats=2, scoring="neg_log_loss"): {},
+    snb.MultinomialNB(): {},
+    snb.ComplementNB(): {},
+    snb.BernoulliNB(): {},
+    snb.GaussianNB(): {},
+    snb.CategoricalNB(): {},
+    snb.PoissonNB(): {},
+    snb.TreeNB(): {},
+    snb.GeneralizedNB(bins=EDGES, max_passes=8): {},
+    snb.OutputCodeNB("gaussian", code_size=2): {},
+    snb.StackedNB(["gaussian", "bernoulli"]): OF_FOLDS,
+    snb.LinearDiscriminantAnalysis(): {},
+    snb.QuadraticDiscriminantAnalysis(reg_param=0.1): {},
+    snb.SoftmaxRegression(max_passes=10): {},
+    snb.MarginClassifier(l1=0.1, max_passes=10): {},
+    snb.LeastSquaresClassifier(max_passes=5): {},  # in the directions of all classes more would be rounding
+    snb.CrammerSingerSVM(max_passes=8): {},
+    snb.AdditiveClassifier(0, l2=1.0, pair_factor=3.0, resolutions=(4,), folds=3, tol=1e-2): {},
+    snb.Ridge(): {},
+    snb.Ridge(solver="conjugate_gradients", tol=1e-8): NO_SUMS,
+    snb.Lasso(): {},
+    snb.ElasticNetCV(folds=3, n_alphas=5): OF_FOLDS,
+    snb.ForwardRegression(folds=3): OF_FOLDS,
+    snb.PoissonRegressor(): {},
+    snb.GammaRegressor(): {},
+    snb.TweedieRegressor(1.5): {},
+    snb.PoissonRegressorCV(folds=3, n_alphas=3): OF_FOLDS,
+    snb.AdditiveRegressor(l2=1.0, interactions=1, pair_factor=1.0, folds=3, min_count=1): OF_FOLDS,
+    snb.FeatureSelector(): {},  # of counts
+    snb.FeatureSelector("fcbf", 2): {},  # of any values, beside others
+    snb.CategoryCounters(folds=2): OTHER_FOLDS,
+    snb.Hashed(64): {},
+    snb.Bins(): {},
+}
+UNCHECKED = {  # and what is checked in their place
+    "ElasticNet": snb.Lasso,
+    "GammaRegressorCV": snb.PoissonRegressorCV,
+    "TweedieRegressorCV": snb.PoissonRegressorCV,
+    "SoftmaxRegressionCV": snb.SoftmaxRegression,
+    "MarginClassifierCV": snb.MarginClassifier,
+    "LeastSquaresClassifierCV": snb.LeastSquaresClassifier,
+    "CrammerSingerSVMCV": snb.CrammerSingerSVM,
+}
+OF_OTHER_ROWS = {"HashedText", "KMerVectorizer", "Schema"}  # than numbers
+OF_OTHER_LABELS = {"HierarchyNB", "LabelSpace", "LabelSpaceCV"}  # than one of any classes a row
+
+
+def differs(estimator):
+    return next(failed for model, failed in MODELS.items() if repr(model) == repr(estimator))
+
+
+@parametrize_with_checks([*MODELS], expected_failed_checks=differs)
+def test_scikit_learn_checks(estimator, check):
+    with warnings.catch_warnings():
+        said = "" if type(estimator).__name__ in NOISY else SAID
+        warnings.filterwarnings("ignore", said, snb.StreamnbWarning)
+        check(estimator)
+
+
+def test_every_estimator_is_checked_or_another_in_its_place():
+    estimators = {name for name in snb.__all__ if hasattr(getattr(snb, name), "fit")}
+    checked = {type(model).__name__ for model in MODELS}
+    assert estimators == checked | {*UNCHECKED} | OF_OTHER_ROWS | OF_OTHER_LABELS
+    assert {kind.__name__ for kind in UNCHECKED.values()} <= checked
