@@ -115,14 +115,15 @@ class ExposedSums(Statistic):
     @classmethod
     def asked(cls, loss: TweedieLoss, offset: bool, folding: Folding | None, limit: int | None) -> Self:
         """The sums of no rows."""
-        features = Accumulator(MOMENTS[:2], RowOptions(), ONE_CLASS, memory_limit=limit, together=MOMENTS[1:2])
-        targets = Accumulator(MOMENTS[:1], RowOptions(), ONE_CLASS, folding=folding, memory_limit=limit)
+        known: dict[str, Any] = {"folding": folding, "memory_limit": limit}
+        features = Accumulator(MOMENTS[:2], RowOptions(), ONE_CLASS, together=MOMENTS[1:2], **known)
+        targets = Accumulator(MOMENTS[:1], RowOptions(), ONE_CLASS, **known)
         return cls(loss, offset, folding, features, targets, np.zeros(1))
 
     def add_block(self, block: Block) -> None:
         (chunk, survey), rows = checked(block), Exposed.of(self.loss, self.offset, block)
         labels = np.zeros(len(rows.y), np.int64)
-        self.features.add(chunk, survey, labels, rows.weight)
+        self.features.add(chunk, survey, labels, rows.weight, block.split)
         with np.errstate(divide="ignore"):
             beside = self.loss.saturated(rows.y), self.loss.level(rows.y), 1.0 / rows.factor
         columns = np.column_stack([rows.y, *beside])
@@ -149,6 +150,12 @@ class ExposedSums(Statistic):
     def moments(self) -> RowSums:
         """Of the features over all rows."""
         return RowSums.of(self.features)
+
+    def varying(self, without: int | None, about_means: bool) -> np.ndarray:
+        """Numbers of the features that are not the same in all rows, or in those outside a fold; else, not 0."""
+        moments = self.moments if without is None else RowSums.of(self.features.without_fold(without))
+        spread = moments.spread if about_means else moments.squares
+        return np.flatnonzero(spread > CONSTANT * moments.squares)
 
     def totals(self, without: int | None = None) -> LossTotals:
         """The totals over all rows, or those outside a fold."""
@@ -367,7 +374,8 @@ class Newton:
         moments = sums.moments
         n, weight = len(moments.whole), moments.weight
         spread = moments.spread if intercept else moments.squares
-        self.kept = np.flatnonzero(spread > CONSTANT * moments.squares)
+        self.kept = sums.varying(None, intercept)
+        self._kept: dict[int | None, np.ndarray] = {None: self.kept}
         deviations = np.sqrt(spread / weight)
         indicators = (moments.whole == moments.squares) & (sums.largest == 1.0)
         self._scale = np.where(indicators | (deviations == 0.0), 1.0, deviations) if standardize else np.ones(n)
@@ -388,6 +396,12 @@ class Newton:
         if fold not in self._totals:
             self._totals[fold] = self.sums.totals(fold)
         return self._totals[fold]
+
+    def kept_outside(self, fold: int | None) -> np.ndarray:
+        """Numbers of the features that vary outside a fold; weights of others stay 0, as if the intercept had them."""
+        if fold not in self._kept:
+            self._kept[fold] = self.sums.varying(fold, self._intercept)
+        return self._kept[fold]
 
     def weight_of(self, fold: int | None) -> float:
         """The weight of the rows of a fold."""
@@ -460,7 +474,7 @@ class Newton:
         check_rows(self.n_reads, found.rows, self.sums.targets.n_rows)
         if self.sums.folding is not None:
             check_same_folds(found.rows, np.array([part.n_rows for part in self.sums.targets.folds]))
-        factors: dict[tuple[int, float], Any] = {}
+        factors: dict[tuple[int, float, bytes], Any] = {}
         weight = self.totals(None).exposed
         for model, number in zip(models, numbers, strict=True):
             group = int(groups[number])
@@ -470,10 +484,11 @@ class Newton:
             if not self._accepted(model, loss, found.gradient[:, number]):
                 continue
             model.held_out = inside
-            key = group, model.alpha
+            kept = self.kept_outside(model.fold)
+            key = group, model.alpha, kept.tobytes()
             if key not in factors:
                 strength = model.alpha * self.totals(None).weight
-                factors[key] = self._factor(found.curvature[:, :, group], asked.every, strength)
+                factors[key] = self._factor(found.curvature[:, :, group], kept, asked.every, strength)
             self._turn(model, factors[key], self.totals(model.fold).exposed / weight)
 
     @property
@@ -532,12 +547,12 @@ class Newton:
             change = model.length / np.sqrt(max(curvature * share, np.finfo(float).tiny))
             model.share = min(1.0, LONGEST / change) if change > 0.0 else 1.0
 
-    def _factor(self, triangle: np.ndarray, every: int, strength: float) -> tuple[Any, float]:
+    def _factor(self, triangle: np.ndarray, kept: np.ndarray, every: int, strength: float) -> tuple[Any, float]:
         """What solves the Newton equations of a group at a strength, and the sum of curvatures.
 
         Columns are centred and scaled first, by sums that are in units of powers of two.
         """
-        kept, n = self.kept, len(self.kept)
+        n = len(kept)
         curvature = np.tril(triangle) + np.tril(triangle, -1).T
         curvature *= every * np.outer(self._unit, self._unit)
         total = float(curvature[-1, -1])

@@ -227,3 +227,16 @@ def test_models_with_offsets_are_not_judged_as_rates_in_silence(kind, tmp_path):
             fitted.drift(x)
         assert fitted.drift(x, before=x).moved == []
     assert model.fit(x, y).has_offset_ is None
+
+
+@pytest.mark.parametrize("column", [[0.0, 1.0], [1.0, 2.0], [-1.0, 1.0], [10.0, 11.0]])
+def test_a_column_that_is_constant_outside_folds_takes_no_more_reads(column):
+    """Without a fold it says what the intercept says; its weight there is 0, as the penalty has it."""
+    rng = np.random.default_rng(0)
+    fold = np.arange(400) % 2
+    X = np.column_stack([rng.normal(size=(400, 2)), np.array(column)[fold]])
+    y = rng.poisson(np.exp(0.3 * X[:, 0])).astype(float)
+    model = snb.PoissonRegressorCV(folds=fold).fit(X, y)
+    without = snb.PoissonRegressorCV(folds=fold, alphas=model.alphas_).fit(X[:, :2], y)
+    assert model.n_passes_ <= without.n_passes_ + 3
+    np.testing.assert_allclose(model.deviance_path_, without.deviance_path_, rtol=1e-3)
