@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -60,8 +61,9 @@ class ElasticNetCV(LinearRegressor):
     coefs_path_ : (n_features, n_alphas) or (n_targets, n_features, n_alphas)
         Weights from all rows at each of the strengths, for the chosen `l1_ratio_`.
     cv_results_ : dict
-        "alpha", "l1_ratio", "mean_test_error", "std_test_error" and "standard_error" for each point; "low_test_error"
-        and "high_test_error" are a 95 % interval of the mean, as in `LinearNBCV`.
+        "alpha", "l1_ratio", "mean_test_score" (the mean squared error with a minus), "std_test_score" and
+        "standard_error" for each point; "low_test_score" and "high_test_score" are a 95 % interval of the mean, as in
+        `LinearNBCV`.
     n_iter_ : int
         Iterations of coordinate descent on all rows.
 
@@ -126,7 +128,8 @@ class ElasticNetCV(LinearRegressor):
         self.l1_ratio_, self.alpha_ = ratios[best], float(grids[best][at[best]])
         several = np.ndim(self.l1_ratio) > 0
         self.alphas_, self.mse_path_ = (np.stack(part) if several else part[0] for part in (grids, errors))
-        self.cv_results_ = _results(ratios, grids, errors)
+        alphas, of_grids = np.concatenate(grids), np.repeat(ratios, [len(grid) for grid in grids])
+        self.cv_results_ = ScoredPoints.of({"alpha": alphas, "l1_ratio": of_grids}, np.concatenate(errors))
         with paths.quiet():
             n_further = 0 if self.alphas is not None else len(grids[best]) - self.n_alphas
             path = paths.elastic_net(system, grids[best], self.l1_ratio_, n_further)
@@ -216,19 +219,31 @@ def relative(errors: np.ndarray, system: System) -> np.ndarray:
     return (errors / np.where(variances > 0.0, variances, 1.0)[:, None, None]).mean(axis=0)
 
 
-def _results(ratios: list[float], grids: list[np.ndarray], errors: list[np.ndarray]) -> dict[str, np.ndarray]:
-    n_folds = errors[0].shape[1]
-    spread = [one.std(axis=1, ddof=1) if n_folds > 1 else np.zeros(len(one)) for one in errors]
-    low, high = split_interval(np.concatenate(errors), n_folds)
-    return {
-        "alpha": np.concatenate(grids),
-        "l1_ratio": np.repeat(ratios, [len(grid) for grid in grids]),
-        "mean_test_error": np.concatenate([one.mean(axis=1) for one in errors]),
-        "std_test_error": np.concatenate(spread),
-        "standard_error": np.concatenate(spread) / np.sqrt(n_folds),
-        "low_test_error": low,
-        "high_test_error": high,
-    }
+class ScoredPoints(dict[str, np.ndarray]):
+    """The points that were judged on folds, with scores as of all CV forms; knows the names of version 0.3."""
+
+    @classmethod
+    def of(cls, points: dict[str, np.ndarray], errors: np.ndarray) -> Self:
+        """The scores of points by their errors on each fold, (n_points, n_folds)."""
+        n_folds = errors.shape[1]
+        low, high = split_interval(-errors, n_folds)
+        spread = errors.std(axis=1, ddof=1) if n_folds > 1 else np.zeros(len(errors))
+        scores = {"mean_test_score": -errors.mean(axis=1), "std_test_score": errors.std(axis=1)}
+        scores["standard_error"] = spread / np.sqrt(n_folds)
+        return cls(**points, **scores, low_test_score=low, high_test_score=high)
+
+    def __missing__(self, name: str) -> np.ndarray:
+        former = {
+            "mean_test_error": lambda: -self["mean_test_score"],
+            "std_test_error": lambda: np.hypot(self["std_test_score"], self["standard_error"]),
+            "low_test_error": lambda: -self["high_test_score"],
+            "high_test_error": lambda: -self["low_test_score"],
+        }
+        if name not in former:
+            raise KeyError(name)
+        instead = f"{name.removesuffix('error')}score"
+        warnings.warn(f"cv_results_ has {instead!r} now, of which more is better, not {name!r}", FutureWarning, 2)
+        return former[name]()
 
 
 @persistence.register

@@ -23,7 +23,7 @@ from streamnb.passes.contract import Reading, ReadRequest, Report, RunOptions
 from streamnb.passes.run import run_reads
 from streamnb.problem.losses import LINKS, TweedieLoss
 from streamnb.regression import paths
-from streamnb.regression.chosen import check_choice, descending
+from streamnb.regression.chosen import ScoredPoints, check_choice, descending
 from streamnb.regression.conformal import HeldOutResiduals
 from streamnb.regression.errors import RegressionEvaluation
 from streamnb.regression.newton import ExposedSums, Model, Newton
@@ -33,7 +33,6 @@ from streamnb.rows.labels import TARGETS
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import with_folds
 from streamnb.selection.score_table import warn_of_ends
-from streamnb.selection.split_intervals import split_interval
 from streamnb.stats.stability import ColumnProfile
 
 ENOUGH = 3e-3  # of the norm of the gradient at the start, for models that are only compared
@@ -371,15 +370,7 @@ class GeneralizedRegressorCV(GeneralizedRegressor):
     def _choose(self) -> int:
         """Choose a penalty by the deviances, and describe all of them."""
         path = self.deviance_path_
-        low, high = split_interval(path, path.shape[1])
-        spread = path.std(axis=1, ddof=1)
-        self.cv_results_ = {
-            "alpha": self.alphas_,
-            "mean_test_deviance": path.mean(axis=1),
-            "std_test_deviance": spread,
-            "low_test_deviance": low,
-            "high_test_deviance": high,
-        }
+        self.cv_results_ = ScoredPoints.of({"alpha": self.alphas_}, path)
         return paths.chosen(path, self.rule)
 
     def _restore_wide(self, fitted: dict[str, Any]) -> None:
@@ -575,8 +566,8 @@ class PoissonRegressorCV(GeneralizedRegressorCV):
     deviance_path_ : (n_alphas, n_folds)
         Mean unit deviances of the rows of each fold.
     cv_results_ : dict
-        "alpha", "mean_test_deviance" and "std_test_deviance" of each strength; "low_test_deviance" and
-        "high_test_deviance" are a 95 % interval of the mean, as in `LinearNBCV`.
+        "alpha", "mean_test_score" (the mean deviance with a minus), "std_test_score" and "standard_error" of each
+        strength; "low_test_score" and "high_test_score" are a 95 % interval of the mean, as in `LinearNBCV`.
 
     Examples
     --------

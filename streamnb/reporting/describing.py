@@ -221,9 +221,8 @@ def _strongest(model: Any, n: int) -> Iterator[tuple[Any, Sequence[Any], Sequenc
 def _grid(model: Any) -> FactTable | None:
     """The best points of the grid of a CV form."""
     results = getattr(model, "cv_results_", None) or {}
-    for kind in ("error", "deviance"):
-        if f"mean_test_{kind}" in results:
-            return _path(results, kind, model)
+    if "alpha" in results:
+        return _path(results, model)
     if "mean_test_score" not in results:
         return None
     means = np.asarray(results["mean_test_score"], np.float64)
@@ -240,11 +239,11 @@ def _grid(model: Any) -> FactTable | None:
     return FactTable("Penalties", ("point", "mean score", "standard deviation")[: 2 + spread], rows, note)
 
 
-def _path(results: dict[str, Any], kind: str, model: Any) -> FactTable:
+def _path(results: dict[str, Any], model: Any) -> FactTable:
     """The best strengths of the path of a regression."""
-    means, low, high = (np.asarray(results[f"{end}_test_{kind}"]) for end in ("mean", "low", "high"))
+    means, low, high = (-results[f"{end}_test_score"] for end in ("mean", "high", "low"))
     unit = "mean deviance"
-    if kind == "error":
+    if "l1_ratio" in results:
         unit = "root mean squared error"
         means, low, high = (np.sqrt(np.maximum(ends, 0.0)) for ends in (means, low, high))
     names = [name for name in ("l1_ratio", "alpha") if name in results and len(np.unique(results[name])) > 1]

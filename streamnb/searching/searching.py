@@ -229,8 +229,8 @@ def search(
             scorer = check_choice("joint", folds, 1, seed, scoring, "best")
             judging = _judging(scoring, scorer, encoded[0].rows, **about)
             judging = replace(judging, walks=limits.given == AUTO)
+            guesses = _guesses(scorer, encoded[0].rows, given[1], given[2], positive)
             candidates, left_out = _candidates(axes, chosen, encoded, judging, options)
-            guesses = _guesses(scorer, encoded[0].rows, given[1], given[2])
         if other_models:
             candidates += others_of(other_models, given, judging)
         candidates, most_reads, beyond = within_reads(candidates, limits)
@@ -274,12 +274,17 @@ def _encoded_for_classes(
     return encoded
 
 
-def _guesses(scorer: Scorer, rows: Source, y: Any, weight: Any) -> dict[str, float]:
-    """The scores of guesses that know only how frequent each class is, of rows with one label each."""
+def _guesses(scorer: Scorer, rows: Source, y: Any, weight: Any, positive: Any) -> dict[str, float]:
+    """The scores of guesses that know only how frequent each class is, of rows with one label each.
+
+    Raises where `positive` is none of the classes, before any candidate is judged.
+    """
     labels, weights = (None if one is None else rows.whole_column(one, "y") for one in (y, weight))
     if labels is None or labels.ndim != 1 or (weights is not None and weights.shape != labels.shape):
         return {}
     classes, codes = np.unique(labels, return_inverse=True)
+    if positive is not None and str(positive) not in map(str, classes.tolist()):
+        raise ValueError(f"positive={positive!r} should be one of {classes.tolist()}")
     guesses = guesses_of(classes, np.bincount(codes, weights).astype(float), scorer.needs)
     named = [one for one in scorer.each if one.by_name or " of " in one.name]  # not functions of users
     return {one.name: one.of(guesses) for one in named if one.needs <= guesses.needs}

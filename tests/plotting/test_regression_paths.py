@@ -46,7 +46,7 @@ def test_what_an_estimator_chose_from_is_drawn(ratio):
     display = snb.RegressionPathDisplay.from_estimator(model)
     table = pd.DataFrame(model.cv_results_).query("l1_ratio == @model.l1_ratio_")
     points, bars = drawn_errors(display)
-    np.testing.assert_allclose(points, table[["alpha", "mean_test_error"]])
+    np.testing.assert_allclose(points * [1.0, -1.0], table[["alpha", "mean_test_score"]])
     np.testing.assert_allclose(bars, table["standard_error"])
     drawn = [line.get_ydata() for line in display.lines_]
     np.testing.assert_allclose(drawn, model.coefs_path_ * X.to_numpy().std(axis=0)[:, None], rtol=1e-10)

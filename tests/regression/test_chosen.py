@@ -5,6 +5,7 @@ import pytest
 from sklearn import linear_model
 
 import streamnb as snb
+from streamnb.selection.split_intervals import split_interval
 from tests.regression.test_regressor import X, Y
 
 FOLDS = snb.fold_numbers(200, 4, seed=2)
@@ -21,7 +22,7 @@ def test_path_errors_and_choice_are_those_of_scikit_learn():
     assert ours.coefs_path_.shape == (5, 40)
     at = int(np.argmin(np.abs(ours.alphas_[0] - ours.alpha_)))
     np.testing.assert_allclose(ours.coefs_path_[:, at], ours.coef_, rtol=1e-12)
-    assert ours.cv_results_["mean_test_error"].min() == pytest.approx(theirs.mse_path_.mean(axis=-1).min())
+    assert -ours.cv_results_["mean_test_score"].max() == pytest.approx(theirs.mse_path_.mean(axis=-1).min())
 
 
 def test_ridge_errors_are_those_of_models_without_the_fold():
@@ -128,3 +129,16 @@ def test_errors_of_several_targets_are_relative_to_their_variances(intercept):
     alone = [snb.ElasticNetCV(0.5, alphas=[0.1], folds=FOLDS, fit_intercept=intercept).fit(X, y) for y in targets.T]
     expected = np.mean([one.mse_path_ / y.var() for one, y in zip(alone, targets.T, strict=True)], axis=0)
     np.testing.assert_allclose(together.mse_path_, expected, rtol=1e-9)
+
+
+def test_names_of_older_versions_in_the_table_of_scores_are_those_of_errors():
+    model = snb.ElasticNetCV(n_alphas=5, folds=4).fit(X, Y)
+    table, errors = model.cv_results_, model.mse_path_
+    low, high = split_interval(errors, 4)
+    former = {"mean": errors.mean(axis=1), "std": errors.std(axis=1, ddof=1), "low": low, "high": high}
+    for name, value in former.items():
+        with pytest.warns(FutureWarning, match=f"cv_results_ has '{name}_test_score' now"):
+            np.testing.assert_allclose(table[f"{name}_test_error"], value)
+    assert "mean_test_error" not in table
+    with pytest.raises(KeyError):
+        table["mean_test_loss"]

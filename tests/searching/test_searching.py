@@ -160,6 +160,7 @@ def test_the_table_says_beforehand_what_is_read(capsys):
             ValueError,
             "too small for one candidate, in reads: naive Bayes in 7 settings takes 2, ",
         ),
+        ({"positive": "typo"}, ValueError, r"positive=.typo. should be one of"),
         ({"budget": "0.0000001s"}, ValueError, "too small for one candidate: naive Bayes in 7 settings took"),
         ({"scoring": "auc"}, ValueError, "scoring='auc' is unknown"),
         ({"folds": 1}, ValueError, "folds=1"),

@@ -41,8 +41,8 @@ def test_every_table_of_splits_has_it():
             ends = table[f"low_test_{name}"], table[f"high_test_{name}"]
             np.testing.assert_array_equal(ends, split_interval(splits.T, 3))
     regression = snb.ElasticNetCV(alphas=[0.1, 1.0], folds=4).fit(X, X[:, 0] - X[:, 1])
-    ends = regression.cv_results_["low_test_error"], regression.cv_results_["high_test_error"]
-    np.testing.assert_array_equal(ends, split_interval(regression.mse_path_, 4))
+    ends = regression.cv_results_["low_test_score"], regression.cv_results_["high_test_score"]
+    np.testing.assert_array_equal(ends, split_interval(-regression.mse_path_, 4))
 
 
 def test_it_holds_the_truth_more_often_than_without_the_correction():
