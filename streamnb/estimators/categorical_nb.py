@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
@@ -22,7 +21,7 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.row_blocks import Block, Chunk
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.stats.accumulating import Accumulator
-from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.class_stats import ClassStats, as_of
 from streamnb.stats.columns import aligned
 from streamnb.stats.dense_tables import Table
 from streamnb.stats.sparse_tables import LARGE, AnyTable, SparseTable
@@ -151,11 +150,6 @@ def is_wide(n_classes: int, sizes: np.ndarray, n_cells: int) -> bool:
 # ---- statistics ------------------------------------------------------------------------------------------------------
 
 
-def _of_sums(name: str) -> property:
-    read = attrgetter(f"sums.{name}")
-    return property(lambda stats: read(stats), doc=f"As of `ClassStats.{name}`.")  # Python 3.14 looks for its code
-
-
 @persistence.register
 @dataclass(frozen=True, slots=True, eq=False)
 class CategoryStats(persistence.Parameters):
@@ -173,15 +167,10 @@ class CategoryStats(persistence.Parameters):
     sums: ClassStats
     encoding: Any = None  # as of `ClassStats`
 
-    classes = _of_sums("classes")
-    closed = _of_sums("closed")
-    n_rows = _of_sums("n_rows")
-    weight = _of_sums("weight")
-    total_weight = _of_sums("total_weight")
-    moments = _of_sums("moments")
+    classes, closed, n_rows, moments = (as_of("sums", name) for name in ("classes", "closed", "n_rows", "moments"))
+    weight, total_weight = as_of("sums", "weight"), as_of("sums", "total_weight")
+    nbytes, dense_bytes = as_of("sums", "nbytes"), as_of("sums", "dense_bytes")
     knows_ones, has_fixed_columns = False, True  # as of `ClassStats`, for the columns of a table
-    nbytes = _of_sums("nbytes")
-    dense_bytes = _of_sums("dense_bytes")
 
     @property
     def n_features(self) -> int:
@@ -221,17 +210,8 @@ class CategoryStats(persistence.Parameters):
             return self._with(sizes, moved if wide else moved.dense())
         features = np.repeat(np.arange(len(sizes)), sizes)
         categories = np.arange(len(features)) - np.repeat(_starts(sizes), sizes)
-        kept = np.flatnonzero(categories < self.sizes[features])
-        source = _starts(self.sizes)[features[kept]] + categories[kept]
-        width = len(features)
-
-        def placed(part: np.ndarray) -> np.ndarray:
-            wide = np.zeros((*part.shape[:-1], width))
-            wide[..., kept] = part[..., source]
-            return wide
-
-        lo = None if table.lo is None else placed(table.lo)
-        return self._with(sizes, replace(table, hi=placed(table.hi), lo=lo))
+        sources = np.where(categories < self.sizes[features], _starts(self.sizes)[features] + categories, -1)
+        return CategoryStats(sizes, self.sums.with_columns(sources))
 
     def is_wide(self, sizes: np.ndarray) -> bool:
         """Whether a dense table with these numbers of categories would be large and mostly empty."""

@@ -27,7 +27,7 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.table_columns import ColumnPart
 from streamnb.rows.table_opening import as_table
 from streamnb.rows.tables import TableSource
-from streamnb.scanning.class_scan import ClassScan, ScanOfAll
+from streamnb.scanning.class_scan import ClassScan
 from streamnb.stats.stability import ColumnProfile, limit, of_cells, of_numbers
 
 CELLS, COUNTS, NUMBER = "cells", "counts", "number"
@@ -166,7 +166,7 @@ def drift(
 def _looked_at(model: Any, preparation: Any, like: ColumnProfile, opened: Callable, X: Any) -> RowsCompared:
     rows, counts = opened(X), None
     rows.check_read_again("drift")
-    scanned = run(ScanOfAll(ClassScan(like.moments, like.options)), rows, RunOptions())[0]
+    scanned = run(ClassScan(like.moments, like.options, of_all=True), rows, RunOptions())[0]
     encoding = preparation.encoding
     if isinstance(encoding, TableEncoding):
         table = opened_for(encoding, X, labelled=False)

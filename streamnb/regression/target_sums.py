@@ -15,7 +15,7 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.row_blocks import Block
 from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan
-from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.class_stats import ClassStats, as_of
 from streamnb.stats.columns import aligned, moved_columns, without_absent
 from streamnb.stats.second_moments import Products
 
@@ -59,30 +59,14 @@ class TargetSums(persistence.Saved):
     exact: bool = False
     encoding: Any = None
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.joined.n_rows
+    n_rows, total_weight, nbytes = (as_of("joined", name) for name in ("n_rows", "total_weight", "nbytes"))
+    folding, has_fixed_columns = as_of("joined", "folding"), as_of("joined", "has_fixed_columns")
+    knows_ones = as_of("joined", "knows_ones")
 
     @property
     def n_features(self) -> int:
         """Number of features."""
         return self.joined.n_features - self.n_targets
-
-    @property
-    def total_weight(self) -> float:
-        """Sum of the weights."""
-        return self.joined.total_weight
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of memory."""
-        return self.joined.nbytes
-
-    @property
-    def folding(self) -> Folding | None:
-        """How rows were split into folds."""
-        return self.joined.folding
 
     @property
     def folds(self) -> tuple[Self, ...]:
@@ -111,16 +95,6 @@ class TargetSums(persistence.Saved):
         joined = getattr(ours.joined, how)(theirs.joined)
         sums = TargetSums(joined, self.n_targets, self.exact and other.exact, ours.encoding or theirs.encoding)
         return without_absent(sums) if how == "__sub__" and other.encoding is not None else sums
-
-    @property
-    def has_fixed_columns(self) -> bool:
-        """As of `ClassStats`."""
-        return self.joined.has_fixed_columns
-
-    @property
-    def knows_ones(self) -> bool:
-        """As of `ClassStats`."""
-        return self.joined.knows_ones
 
     def column_weights(self) -> tuple[np.ndarray, float]:
         """As of `ClassStats`, for the features."""

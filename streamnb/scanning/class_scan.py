@@ -44,7 +44,8 @@ from streamnb.stats.second_moments import ROUNDED, TILE, Products
 from streamnb.stats.sparse_tables import LARGE, compact
 
 WEIGHED = "sample_weight does not go with clip=, because weights have no bound; leave it out"
-# Left out of checkpoints, because older ones lack these options.
+# Left out of checkpoints at their defaults, because older ones lack these options and fields.
+_LATER = "grid", "clipping", "how", "labels", "together", "of_all"
 _DEFAULTS = (("scale", None), ("step", None), ("learned", None))
 
 
@@ -161,6 +162,7 @@ class ClassScan(PassTask):
     n_sharing: int = 1  # scans in one read; tables become sparse if they take more than their share of memory
     together: tuple[str, ...] = ()  # the moments that are summed over all classes
     clipping: Clipping | None = None  # bounds what rows add, for sums that will be made private
+    of_all: bool = False  # all rows are one class, whatever their labels and folds
     title = "scan"
     called = "ScanPlan"  # the name in checkpoints
     weighs = True
@@ -190,6 +192,8 @@ class ClassScan(PassTask):
 
     def add(self, partial: Any, block: Block) -> None:
         """Validate a block of rows and add it."""
+        if self.of_all:
+            block = replace(block, y=np.zeros(block.n_rows, np.int64), split=None)
         chunk, survey = prepared_block(block, self.options)
         self.domain.check(chunk, survey)
         rows: Any = chunk, survey, row_checks.check_y(block.y), block.weight, block.split
@@ -231,14 +235,12 @@ class ClassScan(PassTask):
 
     def about(self) -> dict[str, str]:
         about = {"the model": self.called}
-        nothing = "grid", "clipping"
-        defaults = *((name, None) for name in nothing), ("how", ROUNDED), ("labels", False), ("together", ())
         limits = "memory_limit", "n_sharing"  # these do not change the sums
         for name, value in vars(self).items():
             if name == "options":
                 chosen = {how: part for how, part in vars(value).items() if (how, part) not in _DEFAULTS}
                 about |= {how: described(part) for how, part in chosen.items()}
-            elif name not in limits and (name, value) not in defaults:
+            elif name not in limits and not (name in _LATER and value == getattr(type(self), name)):
                 about[name] = shown(value)
         return about
 
@@ -249,26 +251,6 @@ class ClassScan(PassTask):
         """Convert to dense tables unless they would be too large."""
         dense = total.dense_bytes <= min(LARGE, memory.allowed(None))
         return total.with_tables(lambda table: table.dense()) if dense else total
-
-
-@dataclass(frozen=True)
-class ScanOfAll(PassTask):
-    """A scan of all rows as one class, whatever their labels and folds."""
-
-    scan: ClassScan
-    title: str = "columns"
-
-    def partial(self) -> Any:
-        return self.scan.partial()
-
-    def add(self, partial: Any, block: Block) -> None:
-        self.scan.add(partial, replace(block, y=np.zeros(block.n_rows, np.int64), split=None))
-
-    def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
-        return self.scan.wants(n_rows, n_features)
-
-    def ended(self, total: Any, report: Report) -> Any:
-        return self.scan.ended(total, report)
 
 
 def scan(

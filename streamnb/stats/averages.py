@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,25 +39,14 @@ class Side:
         return cls(n, sums[0] / (n or np.nan), scatter_about_mean(sums, squares, weight))
 
 
-class Stratum:
-    """The sums of one batch, or of all rows: each class, and all rows outside it, without loss of digits."""
-
-    def __init__(self, stats: Any):
-        self.stats = stats
-        every = stats if stats.every is None else stats.every
-        names = ("sum", "sum_sq", "weight")
-        self._own = [stats.table(name).dense() for name in names]
-        self._every = [whole(every.table(name)) for name in names]
-
-    def sides(self, k: int) -> tuple[Side, Side]:
-        """The rows of class k, and the others."""
-        own = [table.take(np.array([k])) for table in self._own]
-        rest = [every.plus(table, -1.0) for every, table in zip(self._every, own, strict=True)]
-        return Side.of(*(table.row(0) for table in own)), Side.of(*(table.row(0) for table in rest))
-
-    @cached_property
-    def ranks(self) -> Ranks:
-        return Ranks(self.stats)
+def sides_of(stats: Any) -> Iterator[tuple[Side, Side]]:
+    """Yield the rows of each class and all others, without loss of digits, of one batch or of all rows."""
+    counted_once = stats if stats.every is None else stats.every
+    tables = [(stats.table(name).dense(), whole(counted_once.table(name))) for name in ("sum", "sum_sq", "weight")]
+    for k in range(len(stats.classes)):
+        own = [table.take(np.array([k])) for table, _ in tables]
+        rest = [every.plus(table, -1.0) for table, (_, every) in zip(own, tables, strict=True)]
+        yield Side.of(*(table.row(0) for table in own)), Side.of(*(table.row(0) for table in rest))
 
 
 def tested(stats: Any, names: Any, n_features: int | None, test: str, batch: bool, corr: str, tie_correct: bool) -> Any:
@@ -73,23 +61,23 @@ def tested(stats: Any, names: Any, n_features: int | None, test: str, batch: boo
         raise ValueError(
             "tie_correct=True needs to know which values are equal, and bins hold several: scan with histogram='value'"
         )
-    strata = [Stratum(part) for part in _parts(stats, batch)]
+    parts = _parts(stats, batch)
+    ranks = [Ranks(part) for part in parts] if test == "wilcoxon" else []
     names = np.asarray(np.arange(stats.n_features) if names is None else names, object)
     listed, error = [], 0.0
-    for k in range(len(labels)):
-        sides = [(stratum, *stratum.sides(k)) for stratum in strata]
-        least = 1.0 if test == "wilcoxon" else 2.0
-        sides = [each for each in sides if min(each[1].n, each[2].n) >= least]
+    least = 1.0 if test == "wilcoxon" else 2.0
+    for k, of_class in enumerate(zip(*map(sides_of, parts), strict=True)):
+        told = [number for number, (own, rest) in enumerate(of_class) if min(own.n, rest.n) >= least]
+        sides = [of_class[number] for number in told]
         if not sides:
             raise ValueError(_too_few(stats, k, test, batch))
         if test == "wilcoxon":
-            score, p, most = rank_sums([(stratum.ranks, k) for stratum, _, _ in sides], tie_correct)
+            score, p, most = rank_sums([(ranks[number], k) for number in told], tie_correct)
             error = max(error, most)
         else:
-            score, p = t_scores([each[1:] for each in sides], overestimate=test == "t-test_overestim_var")
+            score, p = t_scores(sides, overestimate=test == "t-test_overestim_var")
         best = np.argsort(-score, kind="stable")[:n]
-        change = fold_changes([each[1:] for each in sides])
-        columns = (names, score, change, p, corrected(p, corr))
+        columns = (names, score, fold_changes(sides), p, corrected(p, corr))
         listed.append({name: values[best] for name, values in zip(COLUMNS, columns, strict=True)})
     groups = pd.Categorical.from_codes(np.repeat(np.arange(len(labels)), len(listed[0]["names"])), labels)
     frame = pd.DataFrame({"group": groups} | {c: np.concatenate([one[c] for one in listed]) for c in COLUMNS})

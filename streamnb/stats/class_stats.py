@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from operator import index
+from operator import attrgetter, index
 from typing import Annotated, Any
 
 import numpy as np
@@ -52,6 +52,12 @@ def _matrices_of(moment: str) -> Any:
 
 def _histogram_of(stats: ClassStats) -> np.ndarray:
     return found_in(stats.tables).counts
+
+
+def as_of(part: str, name: str) -> Any:
+    """Return a property of what holds class statistics in a field `part`: an attribute of these."""
+    read = attrgetter(f"{part}.{name}")
+    return property(lambda stats: read(stats), doc=f"As of `ClassStats.{name}`.")  # Python 3.14 looks for its code
 
 
 @persistence.register

@@ -1,7 +1,6 @@
 """Detects statistics that no rows can have, such as after rows were subtracted twice."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any, NoReturn
 
@@ -43,7 +42,7 @@ def check_left(left: Any, before: Any) -> None:
             for name in {*SECOND_MOMENTS} & part.tables.keys():
                 _check_squares(part, whole, name)
             for cells in _cells(part, whole):
-                _check_cells(cells, part.options.centre, part.negatives == 0)
+                _check_cells(part, whole, *cells)
 
 
 def _refuse(why: str) -> NoReturn:
@@ -95,26 +94,8 @@ def _check_squares(left: Any, before: Any, name: str) -> None:
         _refuse(f"the {name} of what is left has a square below 0 (feature {wrong[0, 1]})")
 
 
-@dataclass(frozen=True)
-class _Cells:
-    """Sums of some cells by moment, their weights, and the possible error of each from dropped digits."""
-
-    labels: np.ndarray  # the class of each cell, as the arrays below
-    columns: np.ndarray
-    weight: np.ndarray
-    sums: dict[str, np.ndarray]
-    slack: dict[str, Any]
-
-    def refuse(self, wrong: np.ndarray, what: str) -> None:
-        """Raise an error that names the first wrong cell, if any."""
-        if wrong.any():
-            at = np.unravel_index(np.argmax(wrong), wrong.shape)
-            label, column = (np.broadcast_to(part, wrong.shape)[at].item() for part in (self.labels, self.columns))
-            _refuse(f"{what} (class {label!r}, feature {column})")
-
-
-def _cells(left: Any, before: Any) -> Iterator[_Cells]:
-    """Yield all cells: some columns of dense tables at a time, or the stored cells of sparse ones."""
+def _cells(left: Any, before: Any) -> Iterator[tuple[np.ndarray, np.ndarray, Callable[[Any], np.ndarray]]]:
+    """Yield classes and columns of cells, and what reads their sums; of sparse tables, of those that are stored."""
     tables = {name: left.tables[name] for name in left.moments if name in TABLE}
     if len(before.classes) != len(left.classes):  # only if the subtracted rows had other classes
         return
@@ -125,24 +106,12 @@ def _cells(left: Any, before: Any) -> Iterator[_Cells]:
         for start in range(0, len(keys), AT_ONCE):
             some = slice(start, start + AT_ONCE)
             at = classes[some], columns[some]
-            yield _taken(left, before, *at, lambda table, at=at: table.pairs(at[1], at[0])[0])
+            yield *at, lambda table, at=at: table.pairs(at[1], at[0])[0]
     else:
         step, every = columns_at_once(len(left.classes)), np.arange(len(left.classes))[:, None]
         for start in range(0, left.n_features, step):
             columns = np.arange(start, min(start + step, left.n_features))
-            yield _taken(left, before, every, columns, lambda table, some=slice(start, start + step): table.value(some))
-
-
-def _taken(left: Any, before: Any, classes: np.ndarray, columns: np.ndarray, values: Callable) -> _Cells:
-    def of(stats: Any) -> dict[str, np.ndarray]:
-        return {name: values(stats.tables[name]) for name in stats.moments if name in TABLE}
-
-    dropped = of(before) | {"weight": before.weight[classes]}
-    slack: dict[str, Any] = {
-        name: _share_dropped(before.tables[name], left.tables[name]) * np.abs(values)
-        for name, values in dropped.items()
-    }
-    return _Cells(left.classes[classes], columns, left.weight[classes], of(left), slack)
+            yield every, columns, lambda table, some=slice(start, start + step): table.value(some)
 
 
 def _share_dropped(before: Any, left: Any) -> float:
@@ -152,33 +121,50 @@ def _share_dropped(before: Any, left: Any) -> float:
     return 0.0 if before.lo is None and left.lo is None else UNHELD
 
 
-def _check_cells(cells: _Cells, centre: float, not_negative: bool) -> None:
-    sums, slack, weight = cells.sums, cells.slack, cells.weight
+def _check_cells(
+    left: Any, before: Any, classes: np.ndarray, columns: np.ndarray, sums_of: Callable[[Any], np.ndarray]
+) -> None:
+    names = [name for name in left.moments if name in TABLE]
+    sums = {name: sums_of(left.tables[name]) for name in names}
+    of_before = {name: sums_of(before.tables[name]) for name in names} | {"weight": before.weight[classes]}
+    slack = {  # the possible error of each sum from dropped digits
+        name: _share_dropped(before.tables[name], left.tables[name]) * np.abs(values)
+        for name, values in of_before.items()
+    }
+
+    def refuse(wrong: np.ndarray, what: str) -> None:
+        """Raise an error that names the first wrong cell, if any."""
+        if wrong.any():
+            at = np.unravel_index(np.argmax(wrong), wrong.shape)
+            label, column = (np.broadcast_to(part, wrong.shape)[at].item() for part in (left.classes[classes], columns))
+            _refuse(f"{what} (class {label!r}, feature {column})")
+
+    weight, centre = left.weight[classes], left.options.centre
     heaviest = weight + slack["weight"]
     for name, values in sums.items():
-        if TABLE[name].means[0] == 0.0 or (name == "sum" and not_negative):
+        if TABLE[name].means[0] == 0.0 or (name == "sum" and left.negatives == 0):
             least = np.where(weight == 0, -slack[name], 0.0)  # without rows, digits that three low parts cannot hold
-            cells.refuse(values < least, f"a {name} of what is left is below 0")
-        cells.refuse((weight == 0) & (np.abs(values) > slack[name]), f"a {name} is left without any weight")
+            refuse(values < least, f"a {name} of what is left is below 0")
+        refuse((weight == 0) & (np.abs(values) > slack[name]), f"a {name} is left without any weight")
         if name in ("nonzero", "above"):
-            cells.refuse(values > heaviest + slack[name], f"the {name} of what is left is above the weight")
+            refuse(values > heaviest + slack[name], f"the {name} of what is left is above the weight")
     if "nonzero" in sums:
         without = sums["nonzero"] + slack["nonzero"] == 0
         for name in {"sum", "sum_sq"} & sums.keys():
-            cells.refuse(without & (np.abs(sums[name]) > slack[name]), f"a {name} is left where no value is")
+            refuse(without & (np.abs(sums[name]) > slack[name]), f"a {name} is left where no value is")
     if {"sum", "sum_sq"} <= sums.keys():  # the Cauchy-Schwarz inequality
         count = sums["nonzero"] + slack["nonzero"] if "nonzero" in sums else heaviest
         most = np.sqrt(np.maximum(sums["sum_sq"] + slack["sum_sq"], 0.0)) * np.sqrt(count)
         size = np.abs(sums["sum"]) - slack["sum"]
         wrong = size > most * (1.0 + ROUNDING) + heaviest * VANISHING
-        cells.refuse(wrong, "the sum_sq of what is left is too small for its sum")
+        refuse(wrong, "the sum_sq of what is left is too small for its sum")
     if {"sum", "inv_sum"} <= sums.keys():
         least = np.sqrt(np.abs(sums["sum"]) + slack["sum"]) * np.sqrt(np.abs(sums["inv_sum"]) + slack["inv_sum"])
-        cells.refuse(
+        refuse(
             least * (1.0 + ROUNDING) < weight - slack["weight"], "the inv_sum of what is left is too small for its sum"
         )
     if {"sum", "deviation"} <= sums.keys():
         distance = np.abs(sums["sum"] - weight * centre) - slack["sum"] - slack["deviation"]
         size = np.abs(sums["sum"]) + heaviest * abs(centre)
         wrong = distance > sums["deviation"] + ROUNDING * size + slack["weight"] * abs(centre)
-        cells.refuse(wrong, "the deviation of what is left is too small for its sum")
+        refuse(wrong, "the deviation of what is left is too small for its sum")

@@ -12,7 +12,7 @@ from streamnb.kernels.row_values import GOLDEN, scatter_bits
 from streamnb.passes.contract import PassTask
 from streamnb.rows.boundary import checked
 from streamnb.rows.preparing import RowOptions, transformed
-from streamnb.rows.row_blocks import Block
+from streamnb.rows.row_blocks import Block, stacked
 from streamnb.rows.splits import Folding
 from streamnb.stats.grouping import LabelCodes
 
@@ -51,17 +51,6 @@ class SampledRows:
         if np.array_equal(rows, np.arange(len(self.key))):
             return self
         return SampledRows(**{name: part[rows] for name, part in vars(self).items()})
-
-
-def _concatenated(parts: list[SampledRows]) -> SampledRows:
-    """The rows of several parts, concatenated."""
-    if len(parts) == 1:
-        return parts[0]
-    return SampledRows(**{name: _stacked([vars(part)[name] for part in parts]) for name in vars(parts[0])})
-
-
-def _stacked(parts: list[Any]) -> Any:
-    return sp.vstack(parts, format="csr") if any(map(sp.issparse, parts)) else np.concatenate(parts)
 
 
 @persistence.register
@@ -134,7 +123,7 @@ class RowSample:
         """Lower the limits, and keep the rows drawn plus the first row not drawn, of each class and of all rows."""
         if not self._kept:
             return
-        key, labels = (_stacked([vars(part)[name] for part in self._kept]) for name in ("key", "labels"))
+        key, labels = (stacked([vars(part)[name] for part in self._kept]) for name in ("key", "labels"))
         key, by_class = key.astype(np.float64), labels.tocsc()
         self._limits[-1] = self._most
         if len(key) > self._size:
@@ -154,7 +143,8 @@ class RowSample:
         """The sample without rows that are no longer drawn, in one part."""
         self._prune()
         if self._kept:
-            rows = _concatenated(self._kept)
+            names = vars(self._kept[0])
+            rows = SampledRows(**{name: stacked([vars(part)[name] for part in self._kept]) for name in names})
             self._kept = [rows.picked(np.argsort(rows.key))]
         return self
 

@@ -7,7 +7,7 @@ import numpy as np
 from streamnb.passes.contract import Reading, ReadRequest, RunOptions
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import NarrowSource
-from streamnb.scanning.class_scan import ClassScan, ScanOfAll
+from streamnb.scanning.class_scan import ClassScan
 from streamnb.stats.second_moments import Products, scatter_of_varying
 from streamnb.training.data import TrainingRows
 
@@ -21,6 +21,6 @@ def products_of(
     """
     few = NarrowSource(rows.read, prepared, features, rows.n_features)
     how, limit = Products(pooled=True), options.memory_limit
-    scan = ClassScan(("sum", "gram"), RowOptions(), how=how, memory_limit=limit)
-    sums, _ = yield ReadRequest(ScanOfAll(scan, "products"), few, options.of_pass("products"))
+    scan = ClassScan(("sum", "gram"), RowOptions(), how=how, memory_limit=limit, of_all=True)
+    sums, _ = yield ReadRequest(scan, few, options.of_pass("products"))
     return scatter_of_varying(sums)

@@ -11,14 +11,10 @@ from streamnb.evaluation.judging import JudgedModel, JudgingTask
 from streamnb.passes.contract import PassTask
 from streamnb.rows.labels import open_columns
 from streamnb.rows.opening import opened
-from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
-from streamnb.scanning.class_scan import ClassScan, ScanOfAll
-from tests.support.examples_of_problems import every
 from tests.support.examples_of_raw_rows import texts_of
 from tests.support.examples_of_regressions import REGRESSIONS
 
-SUMS = ScanOfAll(ClassScan(("sum", "sum_sq"), RowOptions()))
 rng = np.random.default_rng(0)
 COUNTS, WEIGHT = rng.poisson(1.0, (40, 5)).astype(float), rng.choice([0.25, 0.5, 1.0, 2.0], 40)
 Y, SETS = rng.integers(0, 3, 40), (rng.random((40, 3)) < 0.4).astype(int)
@@ -45,5 +41,4 @@ COMPARING: dict[str, Callable[[], tuple[PassTask, Source]]] = {
 }
 BESIDE: dict[type, dict[str, Callable[[], tuple[PassTask, Source]]]] = {  # tasks of these files
     **REGRESSIONS,
-    ScanOfAll: every(lambda: (SUMS, opened(COUNTS, None, WEIGHT, labelled=False))),
 }

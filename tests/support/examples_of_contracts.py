@@ -260,6 +260,9 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         listed=lambda: scan("sum", "above", classes=np.array(["yew", "cedar", "birch", "ash"])),
         labels=lambda: scan("sum", y=SETS, w=REAL_WEIGHT, folding=FOLDS, labels=True),
         csr=lambda: scan(X=sp.csr_array(COUNTS)),
+        of_all=lambda: Pass(
+            ClassScan(("sum", "sum_sq"), RowOptions(), of_all=True), opened(COUNTS, None, WEIGHT, labelled=False)
+        ),
         clipped=lambda: scan("sum", X=sp.csr_array(COUNTS), w=None, classes=np.unique(Y), clipping=CLIPPED),
         real=lambda: scan(X=REAL, w=REAL_WEIGHT, folding=FOLDS),
         bins=lambda: scan("sum", X=REAL, w=REAL_WEIGHT, folding=FOLDS, grid=Grid("bins", 8)),
