@@ -94,7 +94,7 @@ def _check_squares(left: Any, before: Any, name: str) -> None:
         _refuse(f"the {name} of what is left has a square below 0 (feature {wrong[0, 1]})")
 
 
-def _cells(left: Any, before: Any) -> Iterator[tuple[np.ndarray, np.ndarray, Callable[[Any], np.ndarray]]]:
+def _cells(left: Any, before: Any) -> Iterator[tuple[np.ndarray, np.ndarray, Callable]]:
     """Yield classes and columns of cells, and what reads their sums; of sparse tables, of those that are stored."""
     tables = {name: left.tables[name] for name in left.moments if name in TABLE}
     if len(before.classes) != len(left.classes):  # only if the subtracted rows had other classes
