@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from streamnb.core import frames, memory, row_checks, scratch
 from streamnb.core.arguments import Bytes, PerRow, Rows
@@ -22,6 +22,22 @@ from streamnb.stats.moment_sums import SECOND_MOMENTS, TABLE, check_moments
 
 UNKNOWN = "not known before the scan"
 _OF_MODELS = "n_models", "model_bytes", "n_groups", "most_reads", "kept"
+
+
+@runtime_checkable
+class PlansReads(Protocol):
+    """A model of several reads that can estimate the cost of its `fit`."""
+
+    def _plan_scan(
+        self, n_features: int | None, encoded: bool
+    ) -> tuple[tuple[str, ...], Any, tuple[str, ...], int | None]:
+        """The moments and folds of the scan, the moments that are summed over all classes, and the number of columns.
+
+        Columns are made of `n_features` of the rows, which are `encoded` those of a table.
+        """
+
+    def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
+        """Memory of the models, with `n_rows` rows of weights each, and the maximum number of reads."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +157,7 @@ def plan(
     together: tuple[str, ...] = SECOND_MOMENTS if pooled else ()
     n_columns = rows.n_features
     if model is not None:
-        if not hasattr(model, "_plan_reads"):
+        if not isinstance(model, PlansReads):
             raise TypeError(f"model={model!r} should be a model of several reads, such as snb.SoftmaxRegression()")
         moments, folds, together, n_columns = model._plan_scan(n_columns, rows.encoding is not None)
     options, names = RowOptions(binarize=binarize, centre=centre), check_moments(moments)
