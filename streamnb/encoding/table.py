@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any
 
 import numpy as np
 
-from streamnb.core import arguments
+from streamnb.core import arguments, persistence
 from streamnb.core.memory import check_memory_limit
 from streamnb.core.messages import warn
 from streamnb.core.threads import check_n_threads
@@ -43,35 +43,39 @@ from streamnb.rows.tables import Tables, TableSource, check_has
 from streamnb.stats.value_counts import ValueCells
 
 MISSING = "level", "ignore"
-COLUMN_OPTIONS = "categorical", "text", "bins", "dates", "pairs", "min_count", "missing", "hash_features", "hashed"
 
 
+@dataclass
 class ColumnOptions:
-    """The checked options of `table` about columns."""
+    """The options of `table` about columns, by its argument names; checked."""
 
-    def __init__(
-        self,
-        categorical: Any,
-        text: Any,
-        bins: Any,
-        dates: Any,
-        pairs: Any,
-        min_count: Any,
-        missing: Any,
-        n_hashed: int,
-        hashed: Any,
-    ):
-        self.hashed = names_of("hashed", hashed)
-        self.categorical = (
-            () if isinstance(categorical, str) and categorical == "auto" else names_of("categorical", categorical)
-        ) + self.hashed
-        self.text, self.pairs = names_of("text", text), _pairs(pairs)
-        self.bins = _bins(bins)
-        self.dates = arguments.one_of("dates", dates, [True, False])
-        self.min_count = arguments.positive_integer("min_count", min_count)
-        self.missing = arguments.one_of("missing", missing, MISSING) == "level"
-        self.n_hashed = check_n_features(n_hashed, "hash_features")
-        self._grams = {name: self._ngrams(name, text) for name in self.text}
+    categorical: Any
+    text: Any
+    bins: Any
+    dates: Any
+    pairs: Any
+    min_count: Any
+    missing: Any
+    hash_features: Any
+    hashed: Any
+
+    @classmethod
+    def among(cls, given: Mapping[str, Any]) -> ColumnOptions:
+        """Those among the arguments of `table`, with its defaults."""
+        defaults = {name: parameter.default for name, parameter in signature(table).parameters.items()}
+        return cls(**{name: given.get(name, defaults[name]) for name in cls.__dataclass_fields__})
+
+    def __post_init__(self) -> None:
+        self.hashed = names_of("hashed", self.hashed)
+        automatic = isinstance(self.categorical, str) and self.categorical == "auto"
+        self.categorical = () if automatic else names_of("categorical", self.categorical)
+        self.categorical += self.hashed
+        self.hash_features = check_n_features(self.hash_features, "hash_features")
+        self.grams = {name: self._ngrams(name, self.text) for name in names_of("text", self.text)}
+        self.text, self.pairs, self.bins = tuple(self.grams), _pairs(self.pairs), _bins(self.bins)
+        arguments.one_of("dates", self.dates, [True, False])
+        arguments.positive_integer("min_count", self.min_count)
+        self.missing = arguments.one_of("missing", self.missing, MISSING) == "level"
 
     @property
     def strings(self) -> tuple[str, ...]:
@@ -84,7 +88,7 @@ class ColumnOptions:
         known = *KINDS, "lowercase"
         if not isinstance(options, Mapping) or not {*options} <= {*known}:
             raise ValueError(f"text={text!r}: {name!r} should map to options of n-grams, which are {', '.join(known)}")
-        return NGrams(n_features=self.n_hashed, **options)
+        return NGrams(n_features=self.hash_features, **options)
 
     def kinds(self, tables: Tables, features: list[str]) -> dict[str, str | None]:
         """The kind of each column, None if all values are treated as categories; unsupported types are refused."""
@@ -116,27 +120,24 @@ class ColumnOptions:
                 parts.append(ColumnPart((name,), MEASURE if kind in MEASURED else LEVEL))
         return (*parts, *(ColumnPart(pair, LEVEL) for pair in self.pairs))
 
-    def encoding(
-        self, counts: TableCounts, kinds: dict[str, str | None], y: Any, weight: Any, zones: dict[str, str]
-    ) -> TableEncoding:
+    def encoding(self, counts: TableCounts, how: LearnedTable) -> TableEncoding:
         """The encoding of the columns, from the counts of one pass."""
         hashed = self._hashed(counts)
         codes = [
-            (part, SharedHash(self.n_hashed, self._gaps(learned)) if part in hashed else self._code(part, learned))
+            (part, SharedHash(self.hash_features, self._gaps(learned)) if part in hashed else self._code(part, learned))
             for part, learned in zip(counts.parts, counts.of_parts, strict=True)
         ]
         coded = sorted((pair for pair in codes if has_columns(pair[1])), key=lambda pair: pair[0] in hashed)
         used = {name for part, _ in coded for name in part.columns} | {*self.text}
         if not used:
             raise ValueError("X has no column of more than one value, so that nothing tells its rows from each other")
-        y, weight = (given if isinstance(given, str) else None for given in (y, weight))
-        growth = Growth([*counts.parts], [], kinds, zones, self.missing, self.min_count, self.n_hashed)
+        growth = Growth([*counts.parts], [], how.kinds, how.zones, self.missing, self.min_count, self.hash_features)
         every = zip(codes, counts.of_parts, strict=True)
         constant = [pair for pair, learned in every if growth.is_constant(pair[1], learned)]
         growth = replace(growth, constant=constant)
-        kinds = {name: kind for name, kind in kinds.items() if name in used}
-        zones = {name: zone for name, zone in zones.items() if name in used}
-        return TableEncoding(coded, [*self._grams.items()], kinds, y, weight, zones, growth)
+        kinds = {name: kind for name, kind in how.kinds.items() if name in used}
+        zones = {name: zone for name, zone in how.zones.items() if name in used}
+        return TableEncoding(coded, [*self.grams.items()], kinds, how.y, how.weight, zones, growth)
 
     def _hashed(self, counts: TableCounts) -> set[ColumnPart]:
         """The parts to hash: named ones, then those with most values, until the others have few enough together."""
@@ -144,7 +145,7 @@ class ColumnOptions:
         hashed = {part for part, learned in levels if learned.full or part.columns in [(name,) for name in self.hashed]}
         sizes = {part: len(self._kept(learned)) for part, learned in levels if part not in hashed}
         for part in sorted(sizes, key=sizes.__getitem__, reverse=True):
-            if sum(sizes.values()) <= self.n_hashed:
+            if sum(sizes.values()) <= self.hash_features:
                 break
             del sizes[part]
             hashed.add(part)
@@ -321,63 +322,83 @@ def table(
     >>> snb.LinearNB("auto").fit(rows).predict(frame).tolist()
     [1, 0, 1, 0]
     """
-    n_threads = check_n_threads(n_threads)
-    options = ColumnOptions(categorical, text, bins, dates, pairs, min_count, missing, hash_features, hashed)
-    to_learn = TableToLearn(X, y, weight, groups, columns, options, (n_threads, memory_limit))
+    options = {
+        "groups": groups, "columns": columns, "categorical": categorical, "text": text, "bins": bins, "dates": dates,
+        "pairs": pairs, "min_count": min_count, "missing": missing, "hash_features": hash_features, "hashed": hashed,
+        "n_threads": n_threads, "memory_limit": memory_limit,
+    }  # fmt: skip
+    to_learn = TableToLearn(X, y, weight, options)
     counts, _ = run(StatisticTask(to_learn.statistic), to_learn.rows, RunOptions(None, n_threads))
     return to_learn.encoded(counts.whole())
 
 
+@persistence.register
+@dataclass(frozen=True, eq=False)
+class LearnedTable(persistence.Parameters):
+    """How the columns of a table are learned: `options` of `table`, and the kinds and time zones of its columns."""
+
+    options: dict[str, Any]
+    kinds: dict[str, str | None]
+    zones: dict[str, str]
+    parts: tuple[ColumnPart, ...]
+    y: str | None = None
+    weight: str | None = None
+
+    def counts(self, memory_limit: int | None = None) -> OfCopies:
+        """The counts of no rows, to which rows are added."""
+        return OfCopies(TableCounts(self.parts, ColumnOptions.among(self.options).hash_features, memory_limit))
+
+    def encoding(self, counts: TableCounts) -> TableEncoding:
+        """The encoding, from the counts of all rows."""
+        return ColumnOptions.among(self.options).encoding(counts, self)
+
+    def with_kinds_of(self, other: LearnedTable, names: set[str]) -> LearnedTable:
+        """A copy in which the columns of these names are of the kinds that they have in another one."""
+        kinds = {name: (other if name in names else self).kinds[name] for name in self.kinds}
+        zones = {**self.zones, **{name: zone for name, zone in other.zones.items() if name in names}}
+        parts = [part for part in self.parts if not names.issuperset(part.columns)]
+        more = [part for part in other.parts if names.issuperset(part.columns)]
+        return replace(self, kinds=kinds, zones=zones, parts=(*parts, *more))
+
+
 class TableToLearn:
-    """A table whose encoding is learned in a pass: add `rows` to `statistic`, and give it to `encoded`."""
+    """A table whose encoding is learned in a pass: add `rows` to `statistic`, and give it to `encoded`.
 
-    _searched = False  # whether the arguments are those of an encoding in `search`, for warnings
+    Parameters
+    ----------
+    X, y, weight
+    options : mapping
+        Other arguments of `table`.
+    searched : bool
+        Whether they are those of an encoding in `search`, for warnings.
+    """
 
-    def __init__(
-        self, X: Any, y: Any, weight: Any, groups: Any, columns: Any, options: ColumnOptions, run: tuple[int, Any]
-    ):
-        self._options, (self._n_threads, memory_limit) = options, run
-        self._tables = open_tables(X, dict.fromkeys(options.strings), self._n_threads)
-        self.kinds = options.kinds(self._tables, feature_names(self._tables, columns, y, weight, groups))
-        self._labels, self._groups = (y, weight), groups
-        self.zones = zones_of(self._tables.schema)
-        self.rows = TableSource.of_columns(self._tables, self.kinds, self.zones, y, weight, self._n_threads)
-        limit = check_memory_limit(memory_limit)
-        self.parts = options.parts(self._tables, self.kinds)
-        self.statistic = OfCopies(TableCounts(self.parts, options.n_hashed, limit))
-
-    @classmethod
-    def from_options(cls, X: Any, y: Any, weight: Any, options: Mapping[str, Any]) -> TableToLearn:
-        """Create it from the arguments of `table`."""
-        bound = signature(table).bind(X, y, weight=weight, **options)
-        bound.apply_defaults()
-        every = bound.arguments
-        checked = column_options(every)
-        run = check_n_threads(every["n_threads"]), every["memory_limit"]
-        found = cls(X, y, weight, every["groups"], every["columns"], checked, run)
-        found._searched = True
-        return found
+    def __init__(self, X: Any, y: Any, weight: Any, options: Mapping[str, Any], searched: bool = False):
+        given = signature(table).bind(X, y, weight=weight, **options).arguments  # which refuses others
+        columns, self._n_threads = ColumnOptions.among(given), check_n_threads(given.get("n_threads"))
+        self._tables = open_tables(X, dict.fromkeys(columns.strings), self._n_threads)
+        self._labels, self._groups, self._searched = (y, weight), given.get("groups"), searched
+        names = feature_names(self._tables, given.get("columns"), y, weight, self._groups)
+        kinds, zones = columns.kinds(self._tables, names), zones_of(self._tables.schema)
+        y, weight = (one if isinstance(one, str) else None for one in self._labels)
+        self.how = LearnedTable(dict(options), kinds, zones, columns.parts(self._tables, kinds), y, weight)
+        self.rows = TableSource.of_columns(self._tables, kinds, zones, *self._labels, self._n_threads)
+        self.statistic = self.how.counts(check_memory_limit(given.get("memory_limit")))
 
     @property
     def has_numbers(self) -> bool:
         """Whether some columns are numbers."""
-        return NUMBER in self.kinds.values()
+        return NUMBER in self.how.kinds.values()
 
     def encoded(self, counts: TableCounts, quiet: bool = False) -> TableSource:
         """The rows with columns encoded by these counts; warns of columns left out unless `quiet`."""
-        encoding = self._options.encoding(counts, self.kinds, *self._labels, self.zones)
+        encoding = self.how.encoding(counts)
         if not quiet:
-            _warn_of(counts, [name for name in self.kinds if name not in encoding.columns], self._searched)
+            _warn_of(counts, [name for name in self.how.kinds if name not in encoding.columns], self._searched)
         rows = TableSource.of_columns(self._tables, encoding.columns, encoding.zones, *self._labels, self._n_threads)
         rows = encoding.applied(rows)
         rows.own_groups = self._groups
         return rows
-
-
-def column_options(given: Mapping[str, Any]) -> ColumnOptions:
-    """The options of `table` about columns, among its arguments by name; its defaults where they are not given."""
-    defaults = {name: parameter.default for name, parameter in signature(table).parameters.items()}
-    return ColumnOptions(*(given.get(name, defaults[name]) for name in COLUMN_OPTIONS))
 
 
 def _warn_of(counts: TableCounts, left_out: list[str], searched: bool) -> None:

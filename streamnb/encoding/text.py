@@ -148,52 +148,68 @@ def text(
     grams = NGrams(words, chars, n_features, lowercase, alternate_sign, None, errors, bytes)
     rows = open_texts(X, text, y, weight, n_threads)
     names: np.ndarray | None = None
+    fields = (one if isinstance(one, str) else None for one in (text, y, weight))
     if is_learned(vocabulary):
-        given = TextsToLearn(rows, grams, vocabulary, (text, y, weight), memory_limit)
-        counts, _ = run(StatisticTask(given.statistic), rows, RunOptions(None, n_threads))
-        return given.encoded(counts.whole())
+        to_learn = TextsToLearn(rows, LearnedVocabulary(grams, vocabulary, *fields), memory_limit)
+        counts, _ = run(StatisticTask(to_learn.statistic), rows, RunOptions(None, n_threads))
+        return to_learn.encoded(counts.whole())
     if vocabulary is not None:
         grams = replace(grams, alternate_sign=False, vocabulary=_tokens(vocabulary))
     elif keep_tokens is not None:
         n_tokens = arguments.positive_integer("keep_tokens", keep_tokens)
         names = names_of_hashed(rows, grams, n_tokens, text or "text")
-    return _encoding(grams, text, y, weight).applied(rows, names)
+    return TextEncoding(grams, *fields).applied(rows, names)
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False)
+class LearnedVocabulary(persistence.Parameters):
+    """How a vocabulary is learned: of the most frequent n-grams of texts."""
+
+    ngrams: NGrams
+    n_tokens: int
+    text: str | None = None
+    y: str | None = None
+    weight: str | None = None
+
+    def __post_init__(self) -> None:
+        arguments.positive_integer("vocabulary", self.n_tokens)
+        replace(self.ngrams, vocabulary=("a",))  # refuses what no vocabulary has
+
+    def counts(self, memory_limit: int | None = None) -> OfCopies:
+        """The counts of no rows, to which rows are added."""
+        return OfCopies(TokenCounts(self.ngrams, memory_limit))
+
+    def encoding(self, counts: TokenCounts) -> TextEncoding:
+        """The encoding, from the counts of all rows."""
+        known = counts.most_frequent(self.n_tokens)
+        if not known:
+            raise ValueError("vocabulary: the texts have no word of two characters or more")
+        grams = replace(self.ngrams, alternate_sign=False, vocabulary=known)
+        return TextEncoding(grams, self.text, self.y, self.weight)
 
 
 class TextsToLearn:
     """Texts whose vocabulary is learned in a pass: add `rows` to `statistic`, and give it to `encoded`."""
 
-    def __init__(self, rows: TextSource, grams: NGrams, n_tokens: Any, fields: Any, memory_limit: Any = None):
-        self.rows, self.grams, self._fields = rows, grams, fields
-        self.n_tokens = arguments.positive_integer("vocabulary", n_tokens)
-        replace(grams, vocabulary=("a",))  # refuses what no vocabulary has
-        self.statistic = OfCopies(TokenCounts(grams, check_memory_limit(memory_limit)))
+    def __init__(self, rows: TextSource, how: LearnedVocabulary, memory_limit: Any = None):
+        self.rows, self.how = rows, how
+        self.statistic = how.counts(check_memory_limit(memory_limit))
 
     @classmethod
     def from_options(cls, X: Any, y: Any, weight: Any, options: Mapping[str, Any]) -> TextsToLearn:
         """Create it from the arguments of `text`."""
         bound = signature(text).bind(X, y=y, weight=weight, **options)
         bound.apply_defaults()
-        every = bound.arguments
-        rows = open_texts(X, every["text"], y, weight, check_n_threads(every["n_threads"]))
-        grams = NGrams(**{name: every[name] for name in (*KINDS, "n_features", "lowercase", "errors")})
-        return cls(rows, grams, every["vocabulary"], (every["text"], y, weight), every["memory_limit"])
+        given = bound.arguments
+        rows = open_texts(X, given["text"], y, weight, check_n_threads(given["n_threads"]))
+        grams = NGrams(**{name: given[name] for name in (*KINDS, "n_features", "lowercase", "errors")})
+        names = (one if isinstance(one, str) else None for one in (given["text"], y, weight))
+        return cls(rows, LearnedVocabulary(grams, given["vocabulary"], *names), given["memory_limit"])
 
     def encoded(self, counts: TokenCounts, quiet: bool = False) -> TextSource:
         """The rows with a column for each of the most frequent n-grams."""
-        return learned_encoding(self.grams, self.n_tokens, self._fields, counts).applied(self.rows)
-
-
-def learned_encoding(grams: NGrams, n_tokens: int, fields: Any, counts: TokenCounts) -> TextEncoding:
-    """The encoding with the most frequent n-grams; `fields` are those of texts, labels and weights."""
-    known = counts.most_frequent(n_tokens)
-    if not known:
-        raise ValueError("vocabulary: the texts have no word of two characters or more")
-    return _encoding(replace(grams, alternate_sign=False, vocabulary=known), *fields)
-
-
-def _encoding(grams: NGrams, text: str | None, y: Any, weight: Any) -> TextEncoding:
-    return TextEncoding(grams, text, *(name if isinstance(name, str) else None for name in (y, weight)))
+        return self.how.encoding(counts).applied(self.rows)
 
 
 def _tokens(given: Any) -> tuple[str, ...]:

@@ -252,7 +252,7 @@ def _encoded(encoding: Any, given: Given, options: RunOptions) -> Encoded:
     about: dict[str, Any] = {"words": {"encoding": name}, "options": encoding}
     try:
         if not (holds_raw_texts(X) or isinstance(encoding.get("text"), str)):
-            table = TableToLearn.from_options(X, y, weight, encoding)
+            table = TableToLearn(X, y, weight, encoding, searched=True)
             return Learned(table.statistic, table.rows, table.encoded, given, has_numbers=table.has_numbers, **about)
         if is_learned(encoding.get("vocabulary")):
             texts = TextsToLearn.from_options(X, y, weight, encoding)

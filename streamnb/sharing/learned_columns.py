@@ -14,11 +14,8 @@ import scipy.sparse as sp
 
 from streamnb.core import messages, persistence, row_checks
 from streamnb.encoding.encoding import Encoding
-from streamnb.encoding.learning import OfCopies
-from streamnb.encoding.ngrams import NGrams, TokenCounts
-from streamnb.encoding.table import column_options
-from streamnb.encoding.table_scan import TableCounts
-from streamnb.encoding.text import learned_encoding
+from streamnb.encoding.table import LearnedTable
+from streamnb.encoding.text import LearnedVocabulary
 from streamnb.fits.statistic import Statistic, added
 from streamnb.passes.contract import Report
 from streamnb.rows.boundary import checked
@@ -26,7 +23,7 @@ from streamnb.rows.opening import opened
 from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source, WrappedSource
 from streamnb.rows.splits import Folding
-from streamnb.rows.table_columns import NOTHING, ColumnPart
+from streamnb.rows.table_columns import NOTHING
 
 
 class Outside(NamedTuple):
@@ -179,64 +176,7 @@ class LabelCounts(Statistic):
         return replace(self, rows=rows, of_columns=columns)
 
 
-class LearnedColumns(persistence.Parameters):
-    """How columns are learned: the counts of rows, and the encoding that follows from these."""
-
-    @property
-    def counts(self) -> OfCopies:
-        """The counts of no rows, to which rows are added."""
-        raise NotImplementedError
-
-    def encoding(self, counts: Any) -> Encoding:
-        """The encoding, from the counts of all rows."""
-        raise NotImplementedError
-
-
-@persistence.register
-@dataclass(frozen=True, eq=False)
-class LearnedTable(LearnedColumns):
-    """How the columns of a table are learned: `options` of `table`, and the kinds and time zones of its columns."""
-
-    options: dict[str, Any]
-    kinds: dict[str, str | None]
-    zones: dict[str, str]
-    parts: tuple[ColumnPart, ...]
-    y: str | None = None
-    weight: str | None = None
-
-    @property
-    def counts(self) -> OfCopies:
-        return OfCopies(TableCounts(self.parts, column_options(self.options).n_hashed))
-
-    def with_kinds_of(self, other: LearnedTable, names: set[str]) -> LearnedTable:
-        """A copy in which the columns of these names are of the kinds that they have in another one."""
-        kinds = {name: (other if name in names else self).kinds[name] for name in self.kinds}
-        zones = {**self.zones, **{name: zone for name, zone in other.zones.items() if name in names}}
-        parts = [part for part in self.parts if not names.issuperset(part.columns)]
-        more = [part for part in other.parts if names.issuperset(part.columns)]
-        return replace(self, kinds=kinds, zones=zones, parts=(*parts, *more))
-
-    def encoding(self, counts: Any) -> Encoding:
-        return column_options(self.options).encoding(counts, self.kinds, self.y, self.weight, self.zones)
-
-
-@persistence.register
-@dataclass(frozen=True, eq=False)
-class LearnedVocabulary(LearnedColumns):
-    """The most frequent n-grams of texts."""
-
-    ngrams: NGrams
-    n_tokens: int
-    text: str | None = None
-    y: str | None = None
-    weight: str | None = None
-
-    @property
-    def counts(self) -> OfCopies:
-        return OfCopies(TokenCounts(self.ngrams))
-
-    def encoding(self, counts: Any) -> Encoding:
-        return learned_encoding(self.ngrams, self.n_tokens, (self.text, self.y, self.weight), counts)
+LearnedColumns = LearnedTable | LearnedVocabulary
 
 
 @persistence.register
@@ -280,7 +220,7 @@ class LearnedSchema:
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
         counts, columns = persistence.parts(cls, state, counts=dict[str, Any], columns=LearnedColumns | None)
-        return cls(LabelCounts(None if columns is None else columns.counts).of_arrays(counts), columns)
+        return cls(LabelCounts(None if columns is None else columns.counts()).of_arrays(counts), columns)
 
 
 def check_columns_alike(one: LearnedColumns, other: Any) -> None:

@@ -26,8 +26,6 @@ from streamnb.sharing.learned_columns import (
     LabelCounts,
     LearnedColumns,
     LearnedSchema,
-    LearnedTable,
-    LearnedVocabulary,
     SiteRows,
     no_rows,
 )
@@ -304,22 +302,20 @@ def schema(
     fixed, n_features, names = None, None, None
     if holds_raw_texts(X) or isinstance(columns.get("text"), str):
         if is_learned(columns.get("vocabulary")):
-            to_learn: Any = TextsToLearn.from_options(X, y, sample_weight, columns)
-            how = LearnedVocabulary(to_learn.grams, to_learn.n_tokens, columns.get("text"), labels, weights)
-            rows = to_learn.rows
+            texts = TextsToLearn.from_options(X, y, sample_weight, columns)
+            how, rows = texts.how, texts.rows
         else:
             rows = text(X, y=y, weight=sample_weight, **columns)
             fixed = rows.encoding
     elif is_table(X) and (columns or as_numbers(X, y, sample_weight, COMPLETE) is None):
-        to_learn = TableToLearn.from_options(X, y, sample_weight, columns)
-        how = LearnedTable(columns, to_learn.kinds, to_learn.zones, to_learn.parts, labels, weights)
-        rows = to_learn.rows
+        table = TableToLearn(X, y, sample_weight, columns)
+        how, rows = table.how, table.rows
     elif columns:
         raise TypeError(f"{min(columns)}= is of tables and texts, and X holds numbers")
     else:
         rows = opened(X, y, sample_weight)
         n_features, names, fixed = rows.n_features, names_of(rows), rows.encoding
-    asked = LabelCounts(None if how is None else how.counts)
+    asked = LabelCounts(None if how is None else how.counts())
     counts, _ = run(StatisticTask(asked), rows, RunOptions(None, n_threads))
     folding = None if folds is None else as_folding(arguments.positive_integer("folds", folds, 2), seed=seed)
     declared = None if listed is None else np.sort(listed)
