@@ -22,7 +22,7 @@ from streamnb.encoding.terms import TermColumns
 from streamnb.estimators import preparation
 from streamnb.estimators.parameters import check_each
 from streamnb.export.as_portable import portable_terms
-from streamnb.export.writing import RegressionWeights
+from streamnb.models.portable import PortableModel
 from streamnb.passes.checkpoint import checkpoint_folder
 from streamnb.passes.contract import Reading, Report, RunOptions
 from streamnb.problem.losses import TweedieLoss
@@ -234,11 +234,11 @@ class AdditiveRegressor(AdditiveModel, GeneralizedRegressor):
         found = super().explain(X)
         return found[found["value"] != 0.0].reset_index(drop=True)
 
-    def _exported(self) -> RegressionWeights:
+    def _exported(self) -> PortableModel:
         step, weights, _ = self._of_terms()
         steps, weights = portable_terms(step, weights)
-        names, intercepts = preparation.names_of(self), np.array([self.intercept_])
-        return RegressionWeights(weights, intercepts, names, self.encoding_, self._loss, steps, step.n_features)
+        target, names, intercepts = np.arange(1), preparation.names_of(self), np.array([self.intercept_])
+        return PortableModel(target, weights, intercepts, step.n_features, names, steps, encoding=self.encoding_)
 
     def _replace_weights(self, weights: np.ndarray) -> None:
         self.coef_, self.residuals_ = weights[:, 0].copy(), None  # which are of other scores

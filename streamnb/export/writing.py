@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -77,82 +76,23 @@ def _indicator(indicators: Indicators, n: int) -> dict[str, Any]:
     return column | {name: value for name, value in bounds if np.isfinite(value)}
 
 
-@dataclass(frozen=True, eq=False)
-class RegressionWeights:
-    """Weights of rows of numbers.
-
-    Attributes
-    ----------
-    weights : (n_columns, n_targets)
-    intercepts : (n_targets,)
-    names : (n_features,) or None
-    encoding : Encoding or None
-        What makes columns of the rows.
-    loss : TweedieLoss
-        Its link makes predictions of linear predictors.
-    steps : tuple of RowStep
-        What rows of `n_features` numbers go through before they are multiplied by the weights; by default nothing.
-    n_features : int, optional
-    """
-
-    weights: np.ndarray
-    intercepts: np.ndarray
-    names: np.ndarray | None
-    encoding: Any = None
-    loss: TweedieLoss = SQUARES
-    steps: tuple[RowStep, ...] = ()
-    n_features: int | None = None
-
-    def of_numbers(self) -> RegressionWeights:
-        """The weights of a table's columns, in the order of the file.
-
-        Raises
-        ------
-        ValueError
-            A column is not one of complete numbers; the message names it.
-        """
-        if self.encoding is None:
-            return self
-        tables = self.score_tables()
-        if tables.features:
-            of = tables.features[0]
-            name = of.column if isinstance(of, NumberCodes) else of.part.columns[0]
-            raise ValueError(f"column {name!r} is not one of complete numbers, as scikit-learn takes; {CURE}")
-        weights = {number.column: of_targets for number, of_targets in tables.numbers.items()}
-        absent = np.zeros(len(self.intercepts))
-        of_columns = np.array([weights.get(name, absent) for name in tables.names])
-        return replace(self, weights=of_columns, names=np.array(tables.names, object), encoding=None)
-
-    def score_tables(self) -> ScoreTables:
-        """The weights as tables of scores."""
-        made = self.portable()
-        names = names_of(made.feature_names_in_, made.n_features_in_)
-        return score_tables(self.encoding, names, self.steps, self.weights, self.intercepts, CURE)
-
-    def portable(self) -> PortableModel:
-        """The same steps and weights, with a target in place of each class."""
-        classes, n_features = np.arange(len(self.intercepts)), self.n_features or len(self.weights)
-        return PortableModel(
-            classes, self.weights, self.intercepts, n_features, self.names, self.steps, encoding=self.encoding
-        )
-
-
-def json_of(model: RegressionWeights) -> bytes:
+def regression_bytes(model: PortableModel, loss: TweedieLoss) -> bytes:
     """The file as bytes: a list of weights for each target, or tables of scores."""
     content: dict[str, Any] = {"format": "streamnb regression", "version": VERSION}
     if model.encoding is not None:
-        content |= {"format": "streamnb regression of a table", **model.score_tables().plain()}
+        content |= {"format": "streamnb regression of a table", **tables_of(model).plain()}
     else:
-        content["feature_names"] = None if model.names is None else list(map(str, model.names))
-        content |= {"weights": model.weights.T.tolist(), "intercepts": model.intercepts.tolist()}
+        names = model.feature_names_in_
+        content["feature_names"] = None if names is None else list(map(str, names))
+        content |= {"weights": model.weights.T.tolist(), "intercepts": model.intercept_.tolist()}
     if model.encoding is None and model.steps:
-        content |= {"n_features": model.n_features, "steps": [_step(step) for step in model.steps]}
-    if model.loss.link != "identity":
-        content["link"] = model.loss.link
+        content |= {"n_features": model.n_features_in_, "steps": [_step(step) for step in model.steps]}
+    if loss.link != "identity":
+        content["link"] = loss.link
     return json.dumps(content, allow_nan=False).encode()
 
 
-def onnx_of(model: RegressionWeights) -> bytes:
+def regression_onnx(model: PortableModel, loss: TweedieLoss) -> bytes:
     """The file as bytes; rows, or columns of a table, as files of classifiers have them.
 
     Raises
@@ -164,34 +104,55 @@ def onnx_of(model: RegressionWeights) -> bytes:
     """
     graph = Graph()
     check_size(model.weights.nbytes, "export to .json, or save(path)")
-    if model.encoding is not None:
-        predictions = scores_of_tables(graph, model.score_tables())
-    else:
-        predictions = scores_of_rows(graph, model.portable())
-    predictions = predictions if model.loss.link == "identity" else graph.add("Exp", [predictions])
-    if len(model.intercepts) == 1:  # predictions have the shape of those of the model
+    tables = tables_of(model) if model.encoding is not None else None
+    predictions = scores_of_rows(graph, model) if tables is None else scores_of_tables(graph, tables)
+    if loss.link != "identity":
+        predictions = graph.add("Exp", [predictions])
+    n_targets = len(model.intercept_)
+    if n_targets == 1:  # predictions have the shape of those of the model
         predictions = graph.add("Squeeze", [predictions, graph.constant(np.array([1]))])
-    shape = [len(model.intercepts)] if len(model.intercepts) > 1 else []
+    shape = [n_targets] if n_targets > 1 else []
     return graph.finished((predictions, "predictions", graph.onnx.TensorProto.DOUBLE, shape))
 
 
-def sklearn_regression_of(model: RegressionWeights) -> Any:
-    """A fitted estimator of scikit-learn's."""
-    if model.steps:
+def sklearn_regression(model: PortableModel, loss: TweedieLoss) -> Any:
+    """A fitted estimator of scikit-learn's.
+
+    Raises
+    ------
+    ValueError
+        A column of a table is not one of complete numbers; the message names it. Or there are steps.
+    """
+    if model.steps and model.encoding is None:
         raise ValueError("steps and cells of terms have no transformer of scikit-learn's; export to .onnx or .json")
     from sklearn.linear_model import GammaRegressor, LinearRegression, PoissonRegressor, TweedieRegressor
 
-    one, fitted, loss = len(model.intercepts) == 1, LinearRegression(), model.loss
+    names: Any = model.feature_names_in_
+    weights = model.weights
+    if model.encoding is not None:
+        weights, names = _weights_of_numbers(tables_of(model))
+    one, fitted = len(model.intercept_) == 1, LinearRegression()
     if loss != SQUARES:
         of_power = {1.0: PoissonRegressor(), 2.0: GammaRegressor()} if loss.link == "log" else {}
         fitted = of_power.get(loss.power, TweedieRegressor(power=loss.power, link=loss.link))
         fitted.fit([[0.0]], [1.0])  # which sets the loss that its predict needs
-    fitted.coef_ = model.weights[:, 0].copy() if one else np.ascontiguousarray(model.weights.T)
-    fitted.intercept_ = float(model.intercepts[0]) if one else model.intercepts.copy()
-    fitted.n_features_in_ = len(model.weights)
-    if model.names is not None:
-        fitted.feature_names_in_ = np.asarray(model.names, object)
+    fitted.coef_ = weights[:, 0].copy() if one else np.ascontiguousarray(weights.T)
+    fitted.intercept_ = float(model.intercept_[0]) if one else model.intercept_.copy()
+    fitted.n_features_in_ = len(weights)
+    if names is not None:
+        fitted.feature_names_in_ = np.asarray(names, object)
     return fitted
+
+
+def _weights_of_numbers(tables: ScoreTables) -> tuple[np.ndarray, list[str]]:
+    """The weights of a table's columns, in the order of the file, and their names."""
+    if tables.features:
+        of = tables.features[0]
+        name = of.column if isinstance(of, NumberCodes) else of.part.columns[0]
+        raise ValueError(f"column {name!r} is not one of complete numbers, as scikit-learn takes; {CURE}")
+    weights = {number.column: of_targets for number, of_targets in tables.numbers.items()}
+    absent = np.zeros(len(tables.intercept))
+    return np.array([weights.get(name, absent) for name in tables.names]), tables.names
 
 
 def names_of(names: Any, n_features: int) -> list[str]:
@@ -200,24 +161,20 @@ def names_of(names: Any, n_features: int) -> list[str]:
 
 
 def tables_of(model: PortableModel) -> ScoreTables:
-    """A classifier as tables of scores."""
+    """A model as tables of scores."""
     names = names_of(model.feature_names_in_, model.n_features_in_)
     return score_tables(model.encoding, names, model.steps, model.weights, model.intercept_, CURE)
 
 
-FORMATS: dict[str, dict[type, Callable[[Any], bytes]]] = {
-    ".onnx": {
-        PortableModel: lambda model: onnx_bytes(model, None if model.encoding is None else tables_of(model)),
-        RegressionWeights: onnx_of,
-    },
-    ".json": {
-        PortableModel: json_bytes,
-        RegressionWeights: json_of,
-    },
-    ".py": {
-        PortableModel: lambda model: python_of_classifier(model, tables_of(model)),
-        RegressionWeights: lambda model: python_of_regression(model.score_tables(), model.loss.link),
-    },
+FORMATS: dict[str, Callable[[PortableModel], bytes]] = {
+    ".onnx": lambda model: onnx_bytes(model, None if model.encoding is None else tables_of(model)),
+    ".json": json_bytes,
+    ".py": lambda model: python_of_classifier(model, tables_of(model)),
+}
+OF_REGRESSIONS: dict[str, Callable[[PortableModel, TweedieLoss], bytes]] = {
+    ".onnx": regression_onnx,
+    ".json": regression_bytes,
+    ".py": lambda model, loss: python_of_regression(tables_of(model), loss.link),
 }
 
 
@@ -230,10 +187,13 @@ def scoring_of(dialect: str | None, table: str, keep: Sequence[str] | None) -> S
     return None
 
 
-def write(path: Any, portable: Callable[[], PortableModel | RegressionWeights], scoring: Scoring | None = None) -> None:
+def write(
+    path: Any, portable: Callable[[], PortableModel], scoring: Scoring | None = None, loss: TweedieLoss | None = None
+) -> None:
     """Write a model in the format that the ending of a path or URL names; if that fails, nothing is written.
 
-    `portable` returns the model, once the path is known to be right; `scoring` says how an .sql file scores.
+    `portable` returns the model, once the path is known to be right; `scoring` says how an .sql file scores; a
+    regression has a `loss`, whose link makes predictions of scores.
     """
     file = persistence.check_place("path", path)
     ending = Path(file).suffix
@@ -242,11 +202,11 @@ def write(path: Any, portable: Callable[[], PortableModel | RegressionWeights], 
     if (ending == ".sql") != (scoring is not None):
         raise ValueError(f"path={str(file)!r}: an .sql file needs dialect=, such as 'postgres', and no other file does")
     model = portable()
-    if scoring is None:
-        written = FORMATS[ending][type(model)](model)
-    elif isinstance(model, PortableModel):
-        written = sql_of_classifier(model, tables_of(model), scoring)
+    if loss is None:
+        written = FORMATS[ending](model) if scoring is None else sql_of_classifier(model, tables_of(model), scoring)
+    elif scoring is None:
+        written = OF_REGRESSIONS[ending](model, loss)
     else:
-        written = sql_of_regression(model.score_tables(), scoring, model.loss.link)
+        written = sql_of_regression(tables_of(model), scoring, loss.link)
     with replacing(file) as out:
         out.write(written)

@@ -26,10 +26,11 @@ from streamnb.evaluation.intervals import ONE_GROUP
 from streamnb.evaluation.judging import EvaluationOptions
 from streamnb.evaluation.slices import MIN_ROWS
 from streamnb.evaluation.tallied import check_level
-from streamnb.export.writing import RegressionWeights, scoring_of, sklearn_regression_of, write
+from streamnb.export.writing import scoring_of, sklearn_regression, write
 from streamnb.fits.fit import answered
 from streamnb.fits.passes import Pass, StatisticTask
 from streamnb.models.linear import linear_scores
+from streamnb.models.portable import PortableModel
 from streamnb.passes.answering import answer
 from streamnb.passes.checkpoint import checkpoint_folder
 from streamnb.passes.contract import Reading, ReadRequest, Report, RunOptions
@@ -751,7 +752,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         ...     sorted(json.loads(pathlib.Path(folder, "m.json").read_text()))
         ['feature_names', 'format', 'intercepts', 'version', 'weights']
         """
-        write(path, self._exported, scoring_of(dialect, table, keep))
+        write(path, self._exported, scoring_of(dialect, table, keep), self._loss)
 
     def to_sklearn(self) -> Any:
         """The model as a fitted one of scikit-learn, which does not need this package.
@@ -770,13 +771,14 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         >>> model.to_sklearn().predict([[3.0]]).round(6)
         array([7.])
         """
-        return sklearn_regression_of(self._exported().of_numbers())
+        return sklearn_regression(self._exported(), self._loss)
 
-    def _exported(self) -> RegressionWeights:
+    def _exported(self) -> PortableModel:
+        """The model with a target in place of each class."""
         check_is_fitted(self)
         weights, intercepts = self._weights
-        names = preparation.names_of(self)
-        return RegressionWeights(weights, intercepts, names, self.encoding_, self._loss)
+        targets, names = np.arange(len(intercepts)), preparation.names_of(self)
+        return PortableModel(targets, weights, intercepts, len(weights), names, encoding=self.encoding_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -299,6 +299,7 @@ def schema(
     labels, weights = (name if isinstance(name, str) else None for name in (y, sample_weight))
     X = as_table(X, labels is not None)
     how: LearnedColumns | None = None
+    rows: Source
     fixed, n_features, names = None, None, None
     if holds_raw_texts(X) or isinstance(columns.get("text"), str):
         if is_learned(columns.get("vocabulary")):

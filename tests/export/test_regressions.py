@@ -7,16 +7,18 @@ import pandas as pd
 import pytest
 
 import streamnb as snb
-from streamnb.export.writing import RegressionWeights, json_of, onnx_of
+from streamnb.export.writing import regression_bytes, regression_onnx
+from streamnb.models.portable import PortableModel
+from streamnb.problem.losses import SQUARES
 from tests.support.refusals import cases, refused
 
 rng = np.random.default_rng(3)
 FRAME = pd.DataFrame({"long": rng.normal(size=80), "wide": rng.normal(size=80).round(2), "y": rng.normal(size=80)})
-OF_TWO = RegressionWeights(np.array([[1.0, 2.0], [3.0, -4.0], [0.1, 0.0]]), np.array([0.5, -1.0]), None)
+OF_TWO = PortableModel(np.arange(2), np.array([[1.0, 2.0], [3.0, -4.0], [0.1, 0.0]]), np.array([0.5, -1.0]), 3)
 
 
 def test_the_file_has_a_list_of_weights_for_each_target():
-    found = json.loads(json_of(OF_TWO))
+    found = json.loads(regression_bytes(OF_TWO, SQUARES))
     assert found == {
         "format": "streamnb regression",
         "version": 1,
@@ -30,14 +32,13 @@ def test_weights_that_do_not_fit_are_refused(monkeypatch):
     pytest.importorskip("onnx")
     monkeypatch.setattr("streamnb.export.as_onnx.LARGEST", 47)
     with refused(ValueError, "the weights take 0.0 kB, and an .onnx file holds 2 GiB; export to .json, or save"):
-        onnx_of(OF_TWO)
+        regression_onnx(OF_TWO, SQUARES)
 
 
 def test_a_table_of_numbers_has_the_weights_of_its_columns(tmp_path):
     FRAME.to_csv(tmp_path / "rows.csv", index=False)
     model = snb.Ridge().fit(snb.table(tmp_path / "rows.csv", "y", bins=None))
-    found = RegressionWeights(np.array([[1.0], [2.0]]), np.ones(1), None, model.encoding_).of_numbers()
-    assert dict(zip(found.names, found.weights[:, 0].tolist(), strict=True)) == {"long": 1.0, "wide": 2.0}
+    assert model.to_sklearn().feature_names_in_.tolist() == ["long", "wide"]
     np.testing.assert_allclose(model.to_sklearn().predict(FRAME[["long", "wide"]]), model.predict(FRAME), rtol=1e-12)
 
 
