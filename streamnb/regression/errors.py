@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -12,69 +12,8 @@ from streamnb.core.frames import pandas_for
 from streamnb.evaluation.breakdowns import COLUMNS
 from streamnb.evaluation.slices import Slices
 from streamnb.evaluation.tallies import ContentSample
-from streamnb.models.linear import linear_scores
-from streamnb.passes.contract import PassTask, Wants
-from streamnb.problem.losses import SQUARES, TweedieLoss
+from streamnb.problem.losses import SQUARES
 from streamnb.regression.judged import METRICS, JudgedNumbers, NumberTallies, sliced
-from streamnb.regression.newton import Exposed, LossTotals
-from streamnb.regression.systems import System
-from streamnb.regression.target_sums import TargetScan, TargetSums, targets_of
-from streamnb.rows.boundary import checked
-from streamnb.rows.row_blocks import Block
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ResidualScan(TargetScan):
-    """The task that sums residuals, their absolute values and targets, and products of these.
-
-    Attributes
-    ----------
-    weights : (n_features, n_targets)
-    intercepts : (n_targets,)
-    loss : TweedieLoss
-        Of the predictions. Losses other than squares are summed, too, and what those of a constant prediction need.
-    offset : bool
-        Whether y has a column of offsets, the last one.
-    judge : TweedieLoss, optional
-        The family whose losses are summed in place of those of the model; rows whose losses are infinite are counted.
-    """
-
-    weights: np.ndarray
-    intercepts: np.ndarray
-    loss: TweedieLoss = SQUARES
-    offset: bool = False
-    judge: TweedieLoss | None = None
-    exact: bool = True
-    title = "evaluate"
-
-    def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
-        return Wants()  # sums are of targets alone
-
-    def about(self) -> dict[str, str]:
-        return PassTask.about(self)
-
-    def add(self, partial: Any, block: Block) -> None:
-        chunk, y = checked(block)[0], targets_of(block)
-        if y.shape[1] - self.offset != len(self.intercepts):
-            raise ValueError(f"y has {y.shape[1]} columns, and the model predicts {len(self.intercepts)} targets")
-        scores = linear_scores(chunk, self.weights, self.intercepts)
-        judge = self.loss if self.judge is None else self.judge
-        if judge == SQUARES and not self.offset:
-            residuals = y - self.loss.mean(scores)
-            super().add(partial, replace(block, X=np.hstack([residuals, np.abs(residuals)])))
-            return
-        rows = Exposed.of(judge, self.offset, block)
-        if self.judge is None:
-            losses = rows.factor * judge.values(scores[:, 0], rows.y)
-        else:
-            losses = rows.factor * replace(judge, link="identity").values(self.loss.mean(scores[:, 0]), rows.y)
-        if self.offset:
-            y, scores = y[:, :1], scores + y[:, 1:]
-        residuals, infinite = y - self.loss.mean(scores), np.isinf(losses)
-        constant = rows.factor * judge.saturated(rows.y)
-        beside = np.where(infinite, 0.0, losses), rows.factor * rows.y, constant, rows.factor, infinite
-        columns = np.column_stack([residuals, np.abs(residuals), *beside])
-        super().add(partial, replace(block, X=columns, y=y))
 
 
 @dataclass(frozen=True, repr=False)
@@ -194,7 +133,7 @@ class RegressionEvaluation:
     @property
     def _metrics(self) -> tuple[str, ...]:
         """The metrics that differ: those of squared errors are the deviance, too."""
-        squares = self.judged is None or self.judged.tallies.loss.power == 0.0
+        squares = self.judged is None or self.judged.tallies[0].loss.power == 0.0
         return METRICS[:4] if squares else METRICS
 
     def _title(self) -> str:
@@ -220,19 +159,19 @@ class RegressionEvaluation:
                 text += f"  [{values[f'{name} low']:.6g}, {values[f'{name} high']:.6g}]"
             lines.append((name, text))
         if self.judged is not None:
-            for level, share, low, high, _ in self.judged.tallies.coverage():
+            for level, share, low, high, _ in self.judged.tallies[0].coverage():
                 ends = "" if np.isnan(low) else f"  [{low:.4f}, {high:.4f}]"
                 lines.append((f"in {100.0 * level:g} % intervals", f"{share:.4f}{ends}"))
         return lines
 
     @property
     def _level(self) -> float | None:
-        return None if self.judged is None else self.judged.tallies.level
+        return None if self.judged is None else self.judged.tallies[0].level
 
     def _tallies(self, name: str) -> NumberTallies:
         if self.judged is None:
             raise ValueError(f"{name} is of models of one target: fit one for each")
-        return self.judged.tallies
+        return self.judged.tallies[0]
 
     def _slices(self) -> Slices:
         if self.judged is None or self.judged.slices is None:
@@ -240,21 +179,12 @@ class RegressionEvaluation:
         return self.judged.slices
 
     @classmethod
-    def of(cls, sums: TargetSums, loss: TweedieLoss = SQUARES, judged: JudgedNumbers | None = None) -> Self:
-        """The errors, from sums of residuals, their absolute values, and targets."""
-        n, weight = sums.n_targets, sums.total_weight
-        means = sums.joined.sum[0] / weight
-        squared = np.diagonal(sums.joined.gram)[:n]
-        about = System(sums).of_targets
-        r2 = 1.0 - np.divide(squared, about, out=np.where(squared > 0.0, 1.0, 0.0), where=about > 0.0)
-        d2, deviance = r2, squared / weight
-        if len(means) > 3 * n:  # with those of another loss
-            of_loss, target, constant, exposed, n_infinite = (weight * means[2:7]).tolist()
-            totals = LossTotals(weight, exposed, target, constant, 0.0)
-            of_mean = totals.loss_at(loss, loss.linked(np.array([totals.mean])))
-            of_loss = np.inf if n_infinite else of_loss
-            d2 = np.array([1.0 - of_loss / of_mean if of_mean > 0.0 else float(of_loss <= 0.0)])
-            deviance = np.array([2.0 * of_loss / weight])
-        errors = r2, np.sqrt(squared / weight), means[n : 2 * n], means[:n], d2, deviance
-        named = zip(METRICS, errors, strict=True)
-        return cls(sums.n_rows, judged=judged, **{name: float(each[0]) if n == 1 else each for name, each in named})
+    def of(cls, judged: JudgedNumbers) -> Self:
+        """The errors of judged predictions."""
+        found = [tallies.metrics() for tallies in judged.tallies]
+        if judged.judge == SQUARES and not judged.offset:
+            found = [{**of_target, "d2": of_target["r2"]} for of_target in found]  # whose rounding is less
+        if len(found) == 1:
+            return cls(judged.n_rows, judged=judged, **found[0])
+        values: dict[str, Any] = {name: np.array([of_target[name] for of_target in found]) for name in METRICS}
+        return cls(judged.n_rows, **values)

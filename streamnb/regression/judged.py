@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from operator import add
+from fractions import Fraction
 from typing import Annotated, Any, Self
 
 import numpy as np
 
+from streamnb.core import row_checks
 from streamnb.evaluation.breakdowns import pooled
 from streamnb.evaluation.estimates import clustered, quantile, wilson
 from streamnb.evaluation.score_order import Histogram
@@ -17,6 +18,7 @@ from streamnb.evaluation.tallied import buckets_of
 from streamnb.evaluation.tallies import BUCKETS, WEIGHTS, ContentSample, add_weights
 from streamnb.fits.statistic import Mergeable, Statistic, added
 from streamnb.models.linear import linear_scores
+from streamnb.passes.contract import Report
 from streamnb.problem.losses import TweedieLoss
 from streamnb.regression.conformal import Residuals
 from streamnb.regression.newton import Exposed
@@ -25,8 +27,10 @@ from streamnb.rows.boundary import checked
 from streamnb.rows.row_blocks import Block, stacked
 from streamnb.stats.row_means import RowMeans
 
-VALUES = "error", "absolute", "square", "target", "target^2", "loss", "exposed target", "saturated", "exposed"
-PAIRS = np.triu_indices(len(VALUES))
+PAIRED = "error", "absolute", "square", "target", "target^2", "loss", "exposed target", "saturated", "exposed"
+VALUES = *PAIRED, "rounded", "infinite"  # what squares of targets lack, and which losses are infinite
+PAIRS = np.triu_indices(len(PAIRED))
+CONSTANT = 1e-30  # share of the squares of targets that rounding may leave of no variance
 METRICS = "r2", "rmse", "mae", "mean_error", "d2", "mean_deviance"
 OF_SLICES = "rmse", "mae", "mean_error", "r2"
 LEVELS = 0.5, 0.8, 0.9, 0.95  # of intervals whose coverage is counted
@@ -95,9 +99,14 @@ class NumberTallies(Mergeable):
 
     @classmethod
     def asked(
-        cls, loss: TweedieLoss, level: float | None, levels: tuple[float, ...], grouped: bool, whole: bool = True
+        cls,
+        loss: TweedieLoss,
+        level: float | None = None,
+        levels: tuple[float, ...] = (),
+        grouped: bool = False,
+        whole: bool = False,
     ) -> Self:
-        """The tallies of no rows; `whole` with what only all rows have, and slices do not."""
+        """The tallies of no rows; `whole` with what only all rows of an evaluation have."""
         return cls(
             loss=loss,
             level=level,
@@ -145,8 +154,20 @@ class NumberTallies(Mergeable):
 
     def metrics(self) -> dict[str, float]:
         """Metrics from the means."""
-        means = np.array([self.means.mean(name) for name in VALUES])
-        return dict(zip(METRICS, _metrics(means, self.loss).tolist(), strict=True))
+        means = np.array([self.means.mean(name) for name in PAIRED])
+        if self.means.mean("infinite") > 0.0:
+            means[PAIRED.index("loss")] = np.inf
+        return dict(zip(METRICS, _metrics(means, self.loss, self._variance()).tolist(), strict=True))
+
+    def _variance(self) -> float:
+        """That of the targets, from exact sums, as their squares may be much larger."""
+        places = [*map(VALUES.index, ("target", "target^2", "rounded")), -1]
+        sums = self.means.pairs[:, :, places]
+        if not np.isfinite(sums).all():
+            return np.inf
+        target, square, rounded, weight = (sum(map(Fraction, part.flat)) for part in np.moveaxis(sums, 2, 0))
+        variance = (square + rounded) / weight - (target / weight) ** 2
+        return float(variance) if variance > CONSTANT * square / weight else 0.0
 
     @property
     def n_effective(self) -> float:
@@ -160,8 +181,8 @@ class NumberTallies(Mergeable):
             raise ValueError("this evaluation was made without intervals; give interval=0.95 where it is made")
         if metric not in METRICS:
             raise ValueError(f"there is no interval of {metric!r}; it should be one of {', '.join(METRICS)}")
-        means, at = np.array([self.means.mean(name) for name in VALUES]), METRICS.index(metric)
-        n, covariance = self.n_effective, np.zeros((len(VALUES), len(VALUES)))
+        means, at = np.array([self.means.mean(name) for name in PAIRED]), METRICS.index(metric)
+        n, covariance = self.n_effective, np.zeros((len(PAIRED), len(PAIRED)))
         if self.products is not None:
             covariance[PAIRS] = [self.products.mean(name) for name in self.products.names]
             with np.errstate(all="ignore"):
@@ -169,9 +190,9 @@ class NumberTallies(Mergeable):
             deviations = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
         else:
             by_bucket = self.means.sums
-            away = by_bucket[:, :-1] - by_bucket[:, -1:] * means
+            away = by_bucket[:, : len(PAIRED)] - by_bucket[:, -1:] * means
             deviations = np.sqrt(np.square(away).sum(axis=0)) / self.means.weight
-        slopes = np.array([_slope(means, j, deviations[j], at, self.loss) for j in range(len(VALUES))])
+        slopes = np.array([_slope(means, j, deviations[j], at, self.loss) for j in range(len(PAIRED))])
         used = np.flatnonzero(slopes)
         with np.errstate(all="ignore"):
             if self.products is not None:
@@ -226,14 +247,20 @@ class NumberTallies(Mergeable):
         return round(float(1.0 - np.trapezoid(targets, share) * 2.0), 12)  # of equal predictions it is 0
 
 
-def _metrics(means: np.ndarray, loss: TweedieLoss) -> np.ndarray:
+def _metrics(means: np.ndarray, loss: TweedieLoss, variance: float | None = None) -> np.ndarray:
+    """The `METRICS`, with the variance of the targets where it is known better than from means of their squares."""
     error, absolute, square, target, squared, of_loss, exposed_target, saturated, exposed = means
     with np.errstate(all="ignore"):
         mean = np.array([exposed_target / exposed])
         of_mean = saturated + exposed * (loss.values(loss.linked(mean), mean) - loss.saturated(mean))[0]
-        about = squared - target**2
-        r2, d2 = 1.0 - square / about, 1.0 - of_loss / of_mean
+        r2 = _explained(square, squared - target**2 if variance is None else variance)
+        d2 = _explained(of_loss, of_mean)
         return np.array([r2, np.sqrt(square), absolute, error, d2, 2.0 * of_loss])
+
+
+def _explained(left: float, whole: float) -> float:
+    """The share of a sum that is not left; 1 or 0 of nothing."""
+    return 1.0 - left / whole if whole > 0.0 else float(left <= 0.0)
 
 
 def _slope(means: np.ndarray, column: int, deviation: float, metric: int, loss: TweedieLoss) -> float:
@@ -251,19 +278,28 @@ class JudgedNumbers(Statistic):
 
     Parameters
     ----------
-    weights : (n_features + 1, 1), intercept last
+    weights : (n_features + 1, n_targets), intercept last
+    loss : TweedieLoss
+        Of the model.
+    judge : TweedieLoss
+        Whose losses are summed.
     offset : bool
-        Whether y has a second column, of offsets.
+        Whether y has a further column, of offsets.
     residuals : Residuals or None
         Of held-out rows, by which predictions have intervals.
+    tallies : list of NumberTallies
+        Of each target.
     """
 
     weights: np.ndarray
+    loss: TweedieLoss
+    judge: TweedieLoss
     offset: bool
     residuals: Residuals | None
     grouped: bool
     slicing: Slicing | None
-    tallies: Annotated[NumberTallies, add]
+    n_rows: Annotated[int, np.add]
+    tallies: Annotated[list[NumberTallies], added]
     slices: Annotated[Slices | None, added]
     title = "evaluate"
 
@@ -272,54 +308,86 @@ class JudgedNumbers(Statistic):
         cls,
         weights: np.ndarray,
         loss: TweedieLoss,
-        offset: bool,
-        residuals: Residuals | None,
-        level: float | None,
-        grouped: bool,
-        slicing: Slicing | None,
+        offset: bool = False,
+        *,
+        judge: TweedieLoss | None = None,
+        residuals: Residuals | None = None,
+        level: float | None = None,
+        grouped: bool = False,
+        slicing: Slicing | None = None,
+        whole: bool = False,
     ) -> Self:
-        """The tallies of no rows."""
-        most = 0.0 if residuals is None else residuals.most
+        """The tallies of no rows: metrics alone unless `whole`."""
+        judge = loss if judge is None else judge
+        most = 0.0 if residuals is None or not whole else residuals.most
         levels = tuple(each for each in LEVELS if each <= most)
         slices = None
         if slicing is not None:
-            slices = Slices(slicing, NumberTallies.asked(loss, level or LEVELS[-1], (), grouped, whole=False))
-        tallies = NumberTallies.asked(loss, level, levels, grouped)
-        return cls(np.ascontiguousarray(weights), offset, residuals, grouped, slicing, tallies, slices)
+            slices = Slices(slicing, NumberTallies.asked(judge, level or LEVELS[-1]))
+        tallies = [NumberTallies.asked(judge, level, levels, grouped, whole) for _ in weights.T]
+        weights = np.ascontiguousarray(weights)
+        return cls(weights, loss, judge, offset, residuals, grouped, slicing, 0, tallies, slices)
 
     def add_block(self, block: Block) -> None:
-        chunk, rows = checked(block)[0], Exposed.of(self.tallies.loss, self.offset, block)
-        y, loss = targets_of(block), self.tallies.loss
-        scores = linear_scores(chunk, self.weights[:-1], self.weights[-1])[:, 0]
-        target, mean, exposure = y[:, 0], loss.mean(scores), np.ones(block.n_rows)
-        predicted = loss.mean(scores + y[:, 1]) if self.offset else mean
-        if self.offset and loss.link == "log":
+        chunk, table = checked(block)[0], targets_of(block)
+        if table.shape[1] - self.offset != len(self.tallies):
+            raise ValueError(f"y has {table.shape[1]} columns, and the model predicts {len(self.tallies)} targets")
+        self.n_rows += block.n_rows
+        scores = linear_scores(chunk, self.weights[:-1], self.weights[-1])
+        for place, tallies in enumerate(self.tallies):
+            y = table if self.offset else table[:, [place]]
+            judged = self._judged(replace(block, y=y), scores[:, place], tallies.levels)
+            some = judged.weight > 0.0
+            judged = judged if some.all() else judged.of(some)
+            tallies.add_rows(judged)
+        if self.slices is not None and self.slicing is not None:
+            self.slices.add(judged, self.slicing.taken(block.split, block.n_rows)[some])
+
+    def _judged(self, block: Block, scores: np.ndarray, levels: tuple[float, ...]) -> NumberRows:
+        """The rows of a block with their linear predictors for one target."""
+        rows, y = Exposed.of(self.judge, self.offset, block), targets_of(block)
+        target, mean, exposure = y[:, 0], self.loss.mean(scores), np.ones(block.n_rows)
+        if self.judge == self.loss:
+            losses = rows.factor * self.loss.values(scores, rows.y)
+        else:
+            losses = rows.factor * replace(self.judge, link="identity").values(mean, rows.y)
+        predicted = self.loss.mean(scores + y[:, 1]) if self.offset else mean
+        if self.offset and self.loss.link == "log":
             exposure = np.exp(y[:, 1])
         elif self.offset:
             mean = predicted
-        error = target - predicted
-        losses = rows.factor * loss.values(scores, rows.y)
-        exposed = rows.factor * rows.y, rows.factor * loss.saturated(rows.y), rows.factor
-        values = [error, np.abs(error), error * error, target, target * target, losses, *exposed]
+        error, infinite = target - predicted, np.isinf(losses)
+        square, rounded = exact_square(target)
+        values = [error, np.abs(error), error * error, target, square, np.where(infinite, 0.0, losses)]
+        values += [rows.factor * rows.y, rows.factor * self.judge.saturated(rows.y), rows.factor, rounded, infinite]
         covered = [np.zeros((block.n_rows, 0))]
-        for level in self.tallies.levels:
+        for level in levels:
             assert self.residuals is not None
             _, low, high = self.residuals.around(predicted, self.residuals.ends(level)).T
             covered.append(np.column_stack([(low <= target) & (target <= high), high - low]))
         weight = np.ones(block.n_rows) if block.weight is None else np.asarray(block.weight, np.float64)
-        split = block.split
-        bucket = numbers = None
+        bucket = None
         if self.grouped:
+            split = block.split
             assert split is not None
             bucket = buckets_of(split if split.dtype.names is None else split["groups"], block.n_rows)
-        if self.slicing is not None:
-            numbers = self.slicing.taken(split, block.n_rows)
-        judged = NumberRows(np.column_stack(values), weight, mean, exposure, np.hstack(covered), bucket)
-        some = weight > 0.0
-        judged = judged if some.all() else judged.of(some)
-        self.tallies.add_rows(judged)
-        if self.slices is not None and numbers is not None:
-            self.slices.add(judged, numbers[some])
+        return NumberRows(np.array(values).T, weight, mean, exposure, np.hstack(covered), bucket)
+
+    def ended(self, report: Report) -> Self:
+        row_checks.check_min_size(report.rows, 1)
+        row_checks.check_total_weight(self.tallies[0].means.weight)
+        return self
+
+
+def exact_square(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Squares, and what rounding takes from them (Dekker 1971); 0 beyond the range in which halves can be squared."""
+    square = values * values
+    with np.errstate(over="ignore", invalid="ignore"):
+        shifted = values * (2.0**27 + 1.0)
+        upper = shifted - (shifted - values)
+        lower = values - upper
+        rounded = ((upper * upper - square) + 2.0 * upper * lower) + lower * lower
+    return square, np.where(np.isfinite(rounded), rounded, 0.0)
 
 
 def sliced(slices: Slices, whole: dict[str, float]) -> Iterator[tuple[Any, ...]]:

@@ -27,8 +27,7 @@ from streamnb.evaluation.judging import EvaluationOptions
 from streamnb.evaluation.slices import MIN_ROWS
 from streamnb.evaluation.tallied import check_level
 from streamnb.export.writing import scoring_of, sklearn_regression, write
-from streamnb.fits.fit import answered
-from streamnb.fits.passes import Pass, StatisticTask
+from streamnb.fits.passes import StatisticTask
 from streamnb.models.linear import linear_scores
 from streamnb.models.portable import PortableModel
 from streamnb.passes.answering import answer
@@ -37,7 +36,7 @@ from streamnb.passes.contract import Reading, ReadRequest, Report, RunOptions
 from streamnb.passes.run import run, run_reads
 from streamnb.problem.losses import SQUARES, TweedieLoss
 from streamnb.regression.conformal import HeldOutResiduals, Residuals
-from streamnb.regression.errors import RegressionEvaluation, ResidualScan
+from streamnb.regression.errors import RegressionEvaluation
 from streamnb.regression.judged import JudgedNumbers
 from streamnb.regression.systems import System
 from streamnb.regression.target_sums import TargetScan, TargetSums, check_none_beside
@@ -564,15 +563,20 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         rows = self._opened(X, y, weight, labelled=TARGETS)
         self._warn_of_exposures(offset, weight)
         rows, slicing = options.opened(rows if offset is None else rows.with_offset(offset))
-        passes = [Pass(self._residuals(offset is not None))]
-        if not several:
-            table, grouped = np.vstack(self._weights), options.groups is not None
-            asked = self._loss, offset is not None, self.residuals_, options.interval, grouped, slicing
-            passes.append(Pass(JudgedNumbers.asked(table, *asked)))
-        totals, *_ = run_reads(answered(passes, rows, RunOptions(), title="evaluate"))
-        if options.groups is not None and totals[1].tallies.n_buckets == 1:
+        asked = JudgedNumbers.asked(
+            np.vstack(self._weights),
+            self._loss,
+            offset is not None,
+            residuals=self.residuals_,
+            level=options.interval,
+            grouped=options.groups is not None,
+            slicing=slicing,
+            whole=not several,
+        )
+        judged: JudgedNumbers = run(StatisticTask(asked), rows, RunOptions())[0]
+        if options.groups is not None and judged.tallies[0].n_buckets == 1:
             raise ValueError(ONE_GROUP)
-        return RegressionEvaluation.of(totals[0], self._loss, *totals[1:])
+        return RegressionEvaluation.of(judged)
 
     def _remember_exposures(self, offset: Any) -> None:
         self.__dict__.pop("has_offset_", None)
@@ -586,18 +590,14 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
                 "exposure of 1; give offset=, or y / exposure with sample_weight=exposure"
             )
 
-    def _residuals(self, offset: bool = False) -> ResidualScan:
-        weights, intercepts = self._weights
-        return ResidualScan(weights=weights, intercepts=intercepts, loss=self._loss, offset=offset)
-
     def score(self, X: Rows, y: Any = None, sample_weight: PerRow = None) -> float:
         """R^2, the share of the variance of y that is predicted; the mean of several targets."""
         return self._scored(self._opened(X, y, sample_weight, labelled=TARGETS))
 
     def _scored(self, rows: Source, offset: bool = False) -> float:
         """The mean share of the deviance that is explained."""
-        sums = run(self._residuals(offset), rows, RunOptions())[0]
-        return float(np.mean(RegressionEvaluation.of(sums, self._loss).d2))
+        asked = JudgedNumbers.asked(np.vstack(self._weights), self._loss, offset)
+        return float(np.mean(RegressionEvaluation.of(run(StatisticTask(asked), rows, RunOptions())[0]).d2))
 
     def explain(self, X: Rows) -> Any:
         """Explain the prediction of one row by the contribution of each feature.

@@ -109,7 +109,7 @@ def judged_numbers(found: RegressionEvaluation, other: RegressionEvaluation | No
     metrics = tuple(_errors(found, other))
     if found.judged is None:
         return Performance(found.n_rows, float(found.n_rows), None, metrics)
-    tallies = found.judged.tallies
+    tallies = found.judged.tallies[0]
     deciles = enumerate(tallies.deciles().tolist(), 1)
     tenths = tuple((at, weight, predicted, true, round(lift, 2)) for at, (weight, predicted, true, lift) in deciles)
     columns = ("tenth of the rows", "weight", "mean prediction", "true mean", "lift")

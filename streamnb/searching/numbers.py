@@ -21,7 +21,7 @@ from streamnb.passes.run import run, run_reads
 from streamnb.problem.losses import SQUARES, TweedieLoss
 from streamnb.regression.chosen import ElasticNetCV
 from streamnb.regression.conformal import HeldOutResiduals
-from streamnb.regression.errors import RegressionEvaluation, ResidualScan
+from streamnb.regression.errors import RegressionEvaluation
 from streamnb.regression.generalized import (
     GammaRegressorCV,
     GeneralizedRegressorCV,
@@ -30,6 +30,7 @@ from streamnb.regression.generalized import (
     begun,
     finished,
 )
+from streamnb.regression.judged import JudgedNumbers
 from streamnb.regression.penalised import MOST_COLUMNS, Ridge
 from streamnb.regression.regressor import LinearRegressor, loss_of, weights_without_folds
 from streamnb.rows import opening
@@ -259,9 +260,9 @@ def scores_of(errors: RegressionEvaluation, scorer: Scorer) -> list[float]:
 def scores_of_predictions(predicted: Any, y: Any, weight: Any, scorer: Scorer) -> list[float]:
     """The scores of predictions in memory."""
     rows = opened(np.asarray(predicted, np.float64).reshape(-1, 1), y, weight, labelled=TARGETS)
-    judge = judge_of(scorer)
-    total, _ = run(ResidualScan(weights=np.ones((1, 1)), intercepts=np.zeros(1), judge=judge), rows, RunOptions(False))
-    return scores_of(RegressionEvaluation.of(total, judge), scorer)
+    asked = JudgedNumbers.asked(np.array([[1.0], [0.0]]), SQUARES, judge=judge_of(scorer))
+    judged, _ = run(StatisticTask(asked), rows, RunOptions(False))
+    return scores_of(RegressionEvaluation.of(judged), scorer)
 
 
 # ---- how they are judged ---------------------------------------------------------------------------------------------
@@ -329,13 +330,10 @@ def scores_inside(
     model: LinearRegressor, rows: Source, folding: Folding, fold: int, scorer: Scorer, options: RunOptions
 ) -> tuple[list[float], Report]:
     """The scores of a model of one target on the rows of a fold."""
-    judge, weights = judge_of(scorer), np.append(model.coef_, model.intercept_)
-    total, report = run(_errors(weights, loss_of(model), judge), FoldRows(rows, folding, fold, inside=True), options)
-    return scores_of(RegressionEvaluation.of(total, judge), scorer), report
-
-
-def _errors(weights: np.ndarray, loss: TweedieLoss, judge: TweedieLoss) -> ResidualScan:
-    return ResidualScan(weights=weights[:-1, None], intercepts=weights[-1:], loss=loss, judge=judge)
+    weights = np.append(model.coef_, model.intercept_)[:, None]
+    asked = JudgedNumbers.asked(weights, loss_of(model), judge=judge_of(scorer))
+    judged, report = run(StatisticTask(asked), FoldRows(rows, folding, fold, inside=True), options)
+    return scores_of(RegressionEvaluation.of(judged), scorer), report
 
 
 def _held_out_scores(
@@ -349,16 +347,16 @@ def _held_out_scores(
     scorer, judge = judging.scorer, judge_of(judging.scorer)
     scan, rows = judging.with_folds(ClassScan((), RowOptions()), rows)
     passes = [
-        Pass(_errors(own, loss, judge), inside=fold)
+        Pass(JudgedNumbers.asked(own[:, None], loss, judge=judge), inside=fold)
         for weights, loss in models.values()
-        for fold, own in enumerate(np.ascontiguousarray(weights.T))
+        for fold, own in enumerate(weights.T)
     ]
     passes += [Pass(HeldOutResiduals.asked(loss, False, scan.folding, own)) for own, loss in models.values()]
     totals, _, report = run_reads(answered(passes, rows, options, scan.folding, "judge"))
     found: dict[str, np.ndarray] = {}
     of_folds = iter(totals)
     for name, (weights, _) in models.items():
-        errors = [RegressionEvaluation.of(next(of_folds), judge) for _ in weights.T]
+        errors = [RegressionEvaluation.of(next(of_folds)) for _ in weights.T]
         try:
             found[name] = np.array([scores_of(of_fold, scorer) for of_fold in errors]).T
         except ValueError as error:

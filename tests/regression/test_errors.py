@@ -37,3 +37,12 @@ def test_a_target_that_does_not_vary():
     assert model.evaluate(X, np.full(150, 3.0)).r2 == 0.0
     with pytest.raises(ValueError, match="y has 2 columns, and the model predicts 1 targets"):
         model.evaluate(X, Y)
+
+
+def test_the_variance_of_targets_far_from_zero_is_not_lost():
+    """Their squares are 1e18 times as large, of which numbers keep 16 digits."""
+    model, far = snb.Ridge(0.0).fit(X, Y[:, 1]), Y[:, 1] + 2.0**30
+    shifted = snb.Ridge(0.0).fit(X, far)
+    y, predicted = far - 2.0**30, shifted.predict(X) - 2.0**30
+    assert shifted.evaluate(X, far).r2 == pytest.approx(metrics.r2_score(y, predicted), rel=1e-9)
+    assert shifted.score(X, far) == pytest.approx(model.score(X, Y[:, 1]), abs=1e-6)

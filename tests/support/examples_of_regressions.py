@@ -9,9 +9,8 @@ import scipy.sparse as sp
 from streamnb.additive.fit_numbers import NumberObjective, Targets, TermSums
 from streamnb.fits.passes import StatisticTask
 from streamnb.passes.contract import PassTask
-from streamnb.problem.losses import TweedieLoss
+from streamnb.problem.losses import SQUARES, TweedieLoss
 from streamnb.regression.conformal import HeldOutResiduals
-from streamnb.regression.errors import ResidualScan
 from streamnb.regression.judged import JudgedNumbers
 from streamnb.regression.newton import CurvedSums, ExposedSums, LossTotals
 from streamnb.regression.penalised import TargetRead, WideSums
@@ -31,8 +30,6 @@ COUNTS = rng.poisson(1.0, (40, 5)).astype(float)
 FOLDS = as_folding(2, repeats=2, seed=1)
 ALONG = TargetRead(LeastSquares(), RowOptions(), np.zeros(1, np.int64), np.ones((6, 2)), np.full(6, 4096.0), 4096.0)
 
-RESIDUALS = ResidualScan(weights=np.ones((5, 2)), intercepts=np.array([0.5, -1.0]))
-OF_OTHER_FAMILY = ResidualScan(weights=np.ones((5, 1)), intercepts=np.array([2.0]), judge=TweedieLoss(1.0, "log"))
 POISSON = ExposedSums.asked(TweedieLoss(1.0, "log"), True, as_folding(2, seed=1), None)
 CURVED = CurvedSums.asked(
     POISSON,
@@ -50,7 +47,9 @@ TARGETS = Targets(TweedieLoss(1.0, "log"), True, LossTotals(40.0, 50.0, 60.0, 1.
 TERMS = TermSums.asked(TARGETS, None)
 HELD_OUT = HeldOutResiduals.asked(TweedieLoss(1.0, "log"), True, as_folding(2, seed=1), 0.1 * rng.normal(size=(6, 2)))
 
-JUDGED = JudgedNumbers.asked(0.1 * rng.normal(size=(6, 1)), TweedieLoss(1.0, "log"), True, None, 0.9, False, None)
+JUDGED = JudgedNumbers.asked(0.1 * rng.normal(size=(6, 1)), TweedieLoss(1.0, "log"), True, level=0.9, whole=True)
+OF_TWO = JudgedNumbers.asked(np.vstack([np.ones((5, 2)), [0.5, -1.0]]), SQUARES)
+OF_OTHER_FAMILY = JudgedNumbers.asked(np.full((6, 1), 2.0), SQUARES, judge=TweedieLoss(1.0, "log"))
 
 
 def rows(X: Any, y: Any) -> Source:
@@ -72,10 +71,6 @@ REGRESSIONS: dict[type, dict[str, Callable[[], tuple[PassTask, Source]]]] = {
         real=lambda: (TargetScan(exact=True), rows(REAL, REAL[:, 0])),
         folds=lambda: (TargetScan(FOLDS), rows(sp.csr_array(COUNTS), COUNTS[:, 1])),
     ),
-    ResidualScan: every(
-        lambda: (RESIDUALS, rows(REAL, REAL[:, :2])),
-        judge=lambda: (OF_OTHER_FAMILY, rows(REAL, COUNTS[:, 0])),
-    ),
     WideSums: every(
         lambda: (StatisticTask(WideSums.asked()), rows(COUNTS, COUNTS[:, :2] - 2.0)),
         csr=lambda: (StatisticTask(WideSums.asked()), rows(sp.csr_array(REAL), REAL[:, 1])),
@@ -95,6 +90,8 @@ REGRESSIONS: dict[type, dict[str, Callable[[], tuple[PassTask, Source]]]] = {
     JudgedNumbers: every(
         lambda: (StatisticTask(JUDGED), rows(REAL, COUNTS[:, 0]).with_offset(REAL[:, 1])),
         csr=lambda: (StatisticTask(JUDGED), rows(sp.csr_array(COUNTS), COUNTS[:, 0]).with_offset(REAL[:, 1])),
+        two=lambda: (StatisticTask(OF_TWO), rows(REAL, REAL[:, :2])),
+        judge=lambda: (StatisticTask(OF_OTHER_FAMILY), rows(REAL, COUNTS[:, 0])),
     ),
     TermSums: every(
         lambda: (StatisticTask(TERMS), rows((REAL > 0.0) * 1.0, COUNTS[:, 0]).with_offset(REAL[:, 1])),

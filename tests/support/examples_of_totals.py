@@ -163,7 +163,7 @@ def look(seed: int) -> _Look:
 def numbers(seed: int) -> NumberTallies:
     """Judged numbers whose sums are exact."""
     _, codes, weight, margins = drawn(seed)
-    found = NumberTallies.asked(SQUARES, 0.95, (0.9,), grouped=False)
+    found = NumberTallies.asked(SQUARES, 0.95, (0.9,), whole=True)
     values = np.resize(margins, (len(codes), len(VALUES)))
     covered = np.column_stack([codes > 0, weight])
     found.add_rows(NumberRows(values, weight, values[:, 0], np.ones(len(codes)), covered, None))
