@@ -14,6 +14,7 @@ from streamnb.plotting.drawing import (
     axes,
     feature_names_of,
     model_of,
+    number_axis,
     row_of,
     set_title,
     shortened,
@@ -33,7 +34,8 @@ class TellingFeaturesDisplay:
     Parameters
     ----------
     groups : list of (name, (m,) feature names, (m,) weights)
-        The weights of each row of `coef_` that is shown, the largest in absolute value first.
+        The weights of each row of `coef_` that is shown, the largest in absolute value first. The name of a regression
+        is "".
     image_shape : (height, width), optional
         Draw the weights of a group, one for each pixel, as an image.
     unit : str
@@ -141,16 +143,20 @@ class TellingFeaturesDisplay:
         ax.set_ylim(max(top - 1.4, 0.6), -0.6)  # the largest on top
         ax.use_sticky_edges = False  # a margin beside bars that all point to one side
         ax.margins(x=0.05)
-        one = title_of(self.groups[0][0]) if len(self.groups) == 1 else ""
+        alone = self.groups[0][0] if len(self.groups) == 1 else ""
+        one = "" if alone == "" else title_of(alone)
         ax.set_xlabel(f"{self.unit} for {one}" if one else self.unit)
+        number_axis(ax.xaxis)
         set_title(ax, self._finding(one, coloured="color" not in kwargs))
         return self
 
     def _finding(self, one: str, coloured: bool) -> str:
         """The strongest features of a single class; for several classes, the meaning of the default colours."""
-        if not one:
+        if len(self.groups) > 1:
             return _for_and_against("What speaks for each class", coloured)
         _, features, weights = self.groups[0]
+        if not one:
+            return f"{shortened(features[int(np.argmax(np.abs(weights)))])} matters most"
         if not len(weights):
             return f"No feature has a weight for {one}"
         findings = []

@@ -35,6 +35,7 @@ def described(model: Any, y: Any = None, choice: FactTable | None = None, file: 
     classes = getattr(model, "classes_", None)
     name = y if isinstance(y, str) else getattr(y, "name", None) or getattr(encoding, "y", None)
     target, kinds = shown(name) if name else "", "numbers" if classes is None else f"{len(classes):,} classes"
+    weights, unit = tuple(_weights(model)), _unit(model)
     summary = " ".join((inspect.getdoc(type(model)) or "").split("\n\n")[0].split()).replace("`", "")
     return Described(
         kind=f"{type(model).__name__}: {summary}",
@@ -43,13 +44,13 @@ def described(model: Any, y: Any = None, choice: FactTable | None = None, file: 
         about=tuple(_about(model, stats, encoding)),
         classes=_shares(stats),
         missing=_missing(model, stats, encoding),
-        features=_features(model),
+        features=_features(model, weights, unit),
         choice=choice or _grid(model),
         parameters=tuple(_parameters(model)),
         made=tuple(_made(model, stats)),
         load=f"model = snb.load({file!r})",
-        weights=tuple(_weights(model)),
-        unit=_unit(model),
+        weights=weights,
+        unit=unit,
     )
 
 
@@ -146,7 +147,7 @@ def _missing(model: Any, stats: Any, encoding: Any) -> FactTable | None:
 # ---- what it looks at ------------------------------------------------------------------------------------------------
 
 
-def _features(model: Any) -> FactTable | None:
+def _features(model: Any, weights: Any, unit: str) -> FactTable | None:
     """The features or terms that matter most."""
     if hasattr(model, "terms_"):
         terms = model.terms_.head(MOST_FEATURES)
@@ -155,47 +156,50 @@ def _features(model: Any) -> FactTable | None:
         rows: Any = tuple(zip(names, kinds, terms["importance"], strict=True))
         of_classes = getattr(model, "classes_", None) is not None
         return FactTable("Terms", ("term", "of", f"mean absolute {'score' if of_classes else 'change'}"), rows)
+    if not weights:
+        return None
+    rows = tuple((label, *one) for label, *lists in weights for one in zip(*lists, strict=True))
     if getattr(model, "classes_", None) is None:
-        return _coefficients(model)
-    rows = tuple((label, *one) for label, *lists in _weights(model) for one in zip(*lists, strict=True))
-    if not rows:
-        return None
+        return FactTable("Features", ("feature", unit), tuple(row[1:] for row in rows))
     note = "" if len(model.classes_) <= MOST_CLASSES else f"Features of {MOST_CLASSES} classes are listed."
-    return FactTable("Features", ("class", "feature", _unit(model)), rows, note)
-
-
-def _coefficients(model: Any) -> FactTable | None:
-    """The weights of a regression of one target."""
-    coef = np.asarray(getattr(model, "coef_", np.zeros((0, 0))))
-    if coef.ndim != 1:
-        return None
-    names = getattr(model, "feature_names_in_", None)
-    unit, sizes = "weight", coef
-    deviations = deviations_of_columns(model) if isinstance(model, LinearRegressor) else None
-    if deviations is not None:
-        unit, sizes = PER_DEVIATION, coef * deviations
-    best = strongest(sizes, MOST_FEATURES).tolist()
-    rows = tuple((column_name(j if names is None else names[j]), float(sizes[j])) for j in best)
-    return FactTable("Features", ("feature", unit), rows)
+    return FactTable("Features", ("class", "feature", unit), rows, note)
 
 
 def _unit(model: Any) -> str:
     """The unit of weights of features, which are compared per standard deviation where that is known."""
+    if isinstance(model, LinearRegressor):
+        return "weight" if deviations_of_columns(model) is None else PER_DEVIATION
     try:
         return unit_of(explained_model(model))
-    except (AttributeError, TypeError):  # a regression, or a classifier without weights of features
+    except (AttributeError, TypeError):  # a classifier without weights of features, or no model of streamnb
         return "weight"
 
 
 def _weights(model: Any) -> Iterator[tuple[str, tuple[str, ...], tuple[float, ...]]]:
-    """The strongest features of some classes, and their weights."""
-    classes = getattr(model, "classes_", None)
-    if classes is None or hasattr(model, "terms_"):
+    """The strongest features of some classes, and their weights; of a regression of one target the class is ""."""
+    if hasattr(model, "terms_"):
         return
-    for label, features, weights in _strongest(model, MOST_FEATURES if len(classes) == 2 else EACH):
-        if len(classes) == 2 and label == classes.tolist()[0]:
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        found = _coefficients(model)
+    else:
+        found = _strongest(model, MOST_FEATURES if len(classes) == 2 else EACH)
+    for label, features, weights in found:
+        if classes is not None and len(classes) == 2 and label == classes.tolist()[0]:
             continue  # the opposite of the second
-        yield shown(label), tuple(map(column_name, features)), tuple(map(float, weights))
+        name = "" if classes is None else shown(label)
+        yield name, tuple(map(column_name, features)), tuple(map(float, weights))
+
+
+def _coefficients(model: Any) -> Iterator[tuple[str, Sequence[Any], Sequence[float]]]:
+    coef = np.asarray(getattr(model, "coef_", np.zeros((0, 0))))
+    if coef.ndim != 1 or not coef.any():
+        return
+    deviations = deviations_of_columns(model) if isinstance(model, LinearRegressor) else None
+    sizes = coef if deviations is None else coef * deviations
+    names = np.asarray(getattr(model, "feature_names_in_", np.arange(len(coef))))
+    best = strongest(sizes, MOST_FEATURES)
+    yield "", names[best].tolist(), sizes[best].tolist()
 
 
 def _strongest(model: Any, n: int) -> Iterator[tuple[Any, Sequence[Any], Sequence[float]]]:

@@ -12,7 +12,7 @@ from streamnb.additive.model import AdditiveModel
 from streamnb.estimators.linear_nb_cv import LinearNBCV
 from streamnb.estimators.trained import TrainedClassifierCV
 from streamnb.estimators.tree_nb import TreeNB
-from streamnb.plotting.drawing import COLOURS, line_style, number_axis, shortened
+from streamnb.plotting.drawing import line_style, number_axis, shortened
 from streamnb.plotting.evaluations import ReliabilityDisplay, RocDisplay
 from streamnb.plotting.forest import SlicesDisplay
 from streamnb.plotting.numbers import DecileDisplay, PredictionErrorDisplay, weighted_quantiles
@@ -185,45 +185,27 @@ def _of_features(model: Any, facts: Facts) -> Iterator[Picture]:
             heading = " and ".join(name) if isinstance(name, tuple) else str(name)
             yield Picture(heading, f"What {heading} adds to the score.", drawn(_term(model, name), f"term{at}"))
         return
-    if getattr(model, "classes_", None) is None and described.features is not None and described.features.rows:
-        rows = described.features.rows[:MOST_DRAWN]
-        width = 520 if max(len(shortened(name)) for name, _ in rows) > 22 else WIDTH
-        unit = described.features.columns[1]
-        drawing = drawn(lambda ax: _bars(ax, rows, unit), "features", 90 + 18 * len(rows), width)
-        text = ", ".join(f"{name} {number(weight)}" for name, weight in rows)
-        yield Picture("What raises a prediction, and lowers it", f"{text}.", drawing)
     if described.weights:
         groups = _groups(described.weights)
         lines = sum(len(weights) for _, _, weights in groups) + len(groups)
         wide = max((len(shortened(name)) for _, names, _ in groups for name in names), default=0) > 22
         display = TellingFeaturesDisplay(groups, unit=described.unit)
         drawing = drawn(display.plot, "features", 90 + 18 * lines, 520 if wide else WIDTH)
-        text = "; ".join(
-            f"{name}: " + ", ".join(f"{one} {number(weight)}" for one, weight in zip(features, weights, strict=True))
-            for name, features, weights in groups
-        )
-        largest = described.unit.replace("weight", "Largest weights")
-        yield Picture("What speaks for a class, and against it", f"{largest}. {text}.", drawing)
+        texts = [
+            ", ".join(f"{one} {number(weight)}" for one, weight in zip(features, weights, strict=True))
+            for _, features, weights in groups
+        ]
+        if getattr(model, "classes_", None) is None:
+            yield Picture("What raises a prediction, and lowers it", f"{texts[0]}.", drawing)
+        else:
+            text = "; ".join(f"{name}: {text}" for (name, _, _), text in zip(groups, texts, strict=True))
+            largest = described.unit.replace("weight", "Largest weights")
+            yield Picture("What speaks for a class, and against it", f"{largest}. {text}.", drawing)
     if isinstance(model, TreeNB) and model.n_features_in_ <= MOST_BRANCHES:
         drawing = drawn(
             lambda ax: TreeDisplay.from_estimator(model, ax=ax), "tree", 60 + 22 * model.n_features_in_, 520
         )
         yield Picture("Which column depends on which", "The tree of columns.", drawing)
-
-
-def _bars(ax: Any, rows: Any, unit: str) -> None:
-    """The weights of features of a regression, the largest on top."""
-    names, weights = zip(*sorted(rows, key=lambda row: -row[1]), strict=True)
-    places = np.arange(len(names))
-    colours = [COLOURS[0] if weight > 0.0 else COLOURS[1] for weight in weights]
-    ax.barh(places, weights, color=colours, height=0.75)
-    ax.axvline(0.0, color="0.3", linewidth=0.8)
-    ax.set_yticks(places, [shortened(name) for name in names])
-    ax.set_ylim(len(names) - 0.4, -0.6)
-    ax.set_xlabel(unit)
-    number_axis(ax.xaxis)
-    strongest, _ = max(rows, key=lambda row: abs(row[1]))
-    ax.set_title(f"{shortened(strongest)} matters most", loc="left")
 
 
 def _groups(weights: Any) -> list[tuple[str, tuple[str, ...], np.ndarray]]:
