@@ -24,7 +24,6 @@ Y = {
 }
 LEVELS = np.array(list("xyz"))[np.digitize(X[:, 2], [-0.3, 0.3])]
 FRAME = pd.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 0.9, np.nan, X[:, 1]), "c": LEVELS})
-POWERS = {"squared": 0.0, "poisson": 1.0, "gamma": 2.0, "tweedie": 1.5}
 FAST = {"l2": 1.0, "pair_factor": 1.0, "folds": 3}
 
 

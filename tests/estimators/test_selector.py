@@ -86,12 +86,6 @@ def test_more_than_there_are_features_keeps_all():
 # -------------------------------------------------------------------------------------------------- any X
 
 
-# tests/rows/test_opening.py fits every form: here are those that are answered in ways of their own.
-ANSWERED = ["numpy i2", "list of rows", "array-like", "mixed frame", "csr messy", "csc_matrix", "coo_array"]
-ANSWERED += ["generator, chunks of X, y, w", "callable, chunks of X, y", "mixed chunks", "zarr int16", "zarr csr messy"]
-ANSWERED += ["anndata root v3, kind column", "path to group"]
-
-
 @pytest.mark.parametrize("name", [name for name in FORMS if name.startswith("dask")])
 def test_dask_stays_lazy(name, tmp_path):
     rows = example("int")

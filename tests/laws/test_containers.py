@@ -137,7 +137,7 @@ FITS = {name: lambda X, model=model: weights(clone(model).fit(X, "late", **OPTIO
 FITS |= {"Ridge": lambda X: weights(snb.Ridge().fit(X, "hour")), "search": searched}
 # Containers are opened in one place; those that are read in ways of their own go through all fits.
 EACH = "auto", "SoftmaxRegression", "weighted"
-THOROUGH = "Polars, lazy", "Arrow, views", "reader", "DuckDB", "generator of batches", "Dask", "CSV", "list of strings"
+THOROUGH = "Polars, lazy", "reader", "DuckDB", "generator of batches", "Dask", "CSV"
 
 
 def counted(X):

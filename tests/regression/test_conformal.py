@@ -12,7 +12,6 @@ X = rng.normal(size=(3000, 4))
 SKEWED = X[:, 0] + rng.exponential(size=3000)
 COUNTS = rng.poisson(np.exp(0.5 * X[:, 0] + 1.0)).astype(float)
 AMOUNTS = np.exp(X[:, 0]) * rng.gamma(2.0, 0.5, 3000)
-NAMES = [f"x{column}" for column in range(4)]
 
 
 @pytest.mark.parametrize(

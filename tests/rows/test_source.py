@@ -7,18 +7,15 @@ from operator import add
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 import zarr
 from hypothesis import given
 from hypothesis import strategies as st
 from zarr.storage import MemoryStore
 
 import streamnb as snb
-from streamnb.rows.labels import open_columns
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
-from streamnb.rows.texts import TextsInMemory, TextSource
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.stats.moment_sums import PLAIN_MOMENTS
 from tests.support.strategies import FORMS, example, labelled, same_stats
@@ -84,14 +81,3 @@ def test_groups_and_folds_may_be_columns():
         rows.with_split("groups", "week")
     named, given = (snb.scan(rows, folds=2, groups=groups) for groups in ("day", days))
     assert [fold.n_rows for fold in named.folds] == [fold.n_rows for fold in given.folds]
-
-
-ROWS = ["one", "two and more", "", "four"]
-
-
-def lengths(texts, first_row):
-    return sp.csr_array((texts.stops - texts.starts)[:, None].astype(np.float32))
-
-
-def source(y=None, **options):
-    return TextSource(TextsInMemory(ROWS), open_columns(y, None, 4, False), lengths, 1, "lengths", **options)

@@ -70,6 +70,3 @@ def test_what_cannot_be_sparse_is_refused_before_the_scan_and_in_it():
     x, codes, weight = rows()
     with pytest.raises(MemoryError, match=r"\(log_sum\)"):
         summed(np.abs(x) + 1.0, codes, weight, moments=["log_sum"], limit=100)
-
-
-# ---- sums and sums of squares from one reading of each value ----

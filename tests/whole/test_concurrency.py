@@ -33,18 +33,14 @@ def fit(_=None):
     return snb.LinearNB("poisson", snb.L1(1.0)).fit(folder + "/x.zarr", "y").coef_.tolist()
 """
 CASES = {
-    "threads": """
+    "threads and tasks of Dask": """
         from concurrent.futures import ThreadPoolExecutor
+        import dask
         make()
         with ThreadPoolExecutor(6) as pool:
             results = list(pool.map(fit, range(12)))
-        assert results == [fit()] * 12
-    """,
-    "tasks of Dask": """
-        import dask
-        make()
         lazy = [dask.delayed(fit)(i) for i in range(6)]
-        assert list(dask.compute(*lazy, scheduler="threads")) == [fit()] * 6
+        assert [*results, *dask.compute(*lazy, scheduler="threads")] == [fit()] * 18
     """,
     "fork": """
         import multiprocessing

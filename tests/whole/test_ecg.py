@@ -94,9 +94,6 @@ def test_records_without_the_package_that_reads_them_say_what_to_install(ecg, tm
         ecg.read_beats(tmp_path)
 
 
-# ---- what is refused -------------------------------------------------------------------------------------------------
-
-
 # ---- as a user runs it -----------------------------------------------------------------------------------------------
 
 
