@@ -21,7 +21,7 @@ from streamnb.models.linear import LinearModel
 from streamnb.passes.contract import Reading, ReadRequest, RunOptions
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
-from streamnb.scanning.class_scan import ClassScan, run_scan, with_folds
+from streamnb.scanning.class_scan import ClassScan, folding_of, run_scan
 from streamnb.selection.folded_scan import scan_to_train
 from streamnb.selection.score_table import EndOfGrid
 from streamnb.selection.split_intervals import standard_error
@@ -149,8 +149,8 @@ def fit_terms(
 
     `given` are the rows before their numbers became codes.
     """
-    scan = ClassScan(("sum",), RowOptions(), memory_limit=options.memory_limit)
-    scan, rows = with_folds(scan, coded.rows, request.folds, request.groups, 1, request.seed)
+    folding, rows = folding_of(coded.rows, request.folds, request.groups, 1, request.seed)
+    scan = ClassScan(("sum",), RowOptions(), folding=folding, memory_limit=options.memory_limit)
     stats, report = yield from run_scan(scan, rows, options.of_pass("codes"))
     _check_classes(stats, request, learner.name)
     size = sample_size(coded)

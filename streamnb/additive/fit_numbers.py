@@ -29,12 +29,11 @@ from streamnb.passes.contract import Reading, ReadRequest, Report, RunOptions
 from streamnb.problem.losses import TweedieLoss, slopes_bound
 from streamnb.regression.conformal import HeldOutResiduals, Residuals
 from streamnb.regression.newton import ONE_CLASS, Exposed, ExposedSums, LossTotals
-from streamnb.regression.target_sums import TargetScan
 from streamnb.rows.boundary import as_chunk, checked
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source
-from streamnb.scanning.class_scan import with_folds
+from streamnb.scanning.class_scan import folding_of
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.row_sample import SampledRows, SampleTask
@@ -297,8 +296,8 @@ def fit_numbers(
     `given` are the rows before their numbers became codes; `method` has the tolerance and the largest number of reads,
     and `scoring` the scores to choose by in place of the deviance that is explained.
     """
-    task, rows = with_folds(TargetScan(), coded.rows, request.folds, request.groups, 1, request.seed)
-    asked = ExposedSums.asked(loss, offset, task.folding, options.memory_limit)
+    folding, rows = folding_of(coded.rows, request.folds, request.groups, 1, request.seed)
+    asked = ExposedSums.asked(loss, offset, folding, options.memory_limit)
     sums, report = yield ReadRequest(StatisticTask(asked), rows, options.of_pass("codes"))
     targets = Targets(loss, offset, sums.totals())
     targets.check()

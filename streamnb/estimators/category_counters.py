@@ -24,8 +24,7 @@ from streamnb.rows.keeping import Keeping
 from streamnb.rows.opening import with_labels
 from streamnb.rows.row_blocks import BLOCK_ROWS
 from streamnb.rows.source import Source
-from streamnb.rows.splits import Folding
-from streamnb.scanning.class_scan import with_folds
+from streamnb.scanning.class_scan import folding_of
 from streamnb.stats.category_counts import CategoryCounts
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.moment_sums import check_moments
@@ -342,8 +341,9 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
     def _fit(self, rows: Source, ranges: np.ndarray | None, options: RunOptions) -> None:
         check_width(rows, COUNTED + DENSE * min(rows.n_rows or 1, BLOCK_ROWS), options)
         classes = None if ranges is None else np.arange(len(self.thresholds) + 1)
-        task: Any = CountTask(self._columns(rows.n_features), classes, Folding(2), options.memory_limit)
-        task, rows = with_folds(task, rows, self.folds, None, 1, self.seed)
+        folding, rows = folding_of(rows, self.folds, None, 1, self.seed)
+        assert folding is not None
+        task = CountTask(self._columns(rows.n_features), classes, folding, options.memory_limit)
         counts, self.report_ = run(task, rows, options)
         n_given = len(counts.values) - len(task.columns.pairs)
         warn_of_distinct(list(map(len, counts.values[:n_given])), range(n_given), self.report_.rows)

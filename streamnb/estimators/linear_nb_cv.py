@@ -26,9 +26,9 @@ from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import L1, Penalty, at_point
 from streamnb.problem.schemes import as_scheme
-from streamnb.rows.preparing import LearnedStep, RowOptions, map_name
+from streamnb.rows.preparing import LearnedStep, map_name
 from streamnb.rows.splits import Folding
-from streamnb.scanning.class_scan import ClassScan, with_folds
+from streamnb.scanning.class_scan import ClassScan, folding_of
 from streamnb.selection.cross_validation import (
     Candidate,
     judged_together,
@@ -261,8 +261,7 @@ class LinearNBCV(LinearNB):
         rows = opened_to_read_again(self, given, options, layer, (groups, self.folds))
         self.__dict__.pop("class_weight_", None)
         self._n_threads = options.n_threads
-        how, rows = with_folds(ClassScan((), RowOptions()), rows, self.folds, groups, self.repeats, self.seed)
-        folding = how.folding
+        folding, rows = folding_of(rows, self.folds, groups, self.repeats, self.seed)
         assert folding is not None
         check_calibration(self.calibration, self.scheme, folding.n_folds)
         steps = yield from steps_of_folds(self, rows, options, folding)

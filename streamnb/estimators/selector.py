@@ -30,7 +30,7 @@ from streamnb.rows.opening import with_labels
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.row_blocks import Chunk
 from streamnb.rows.source import Source
-from streamnb.scanning.class_scan import ClassScan, run_scan, with_folds
+from streamnb.scanning.class_scan import ClassScan, folding_of, run_scan
 from streamnb.selection.criteria import Criterion, blind
 from streamnb.selection.feature_ranking import FeatureRanking, FeatureSearch, searched, with_weight
 from streamnb.selection.features import SEARCHES, as_search, first_criterion, rank_features
@@ -224,7 +224,8 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
             rows = options.kept(rows)
             rows.check_read_again(f"{type(self).__name__}(by={search.name!r})")
             if search.n_folds is not None:
-                task, rows = with_folds(task, rows, search.n_folds, None, 1, getattr(search, "seed", 0))
+                folding, rows = folding_of(rows, search.n_folds, None, 1, getattr(search, "seed", 0))
+                task = replace(task, folding=folding)
         stats, report = yield from run_scan(task, rows, options)
         if not first:
             row_checks.check_n_features(stats.n_features, self.stats_.n_features, type(self).__name__)

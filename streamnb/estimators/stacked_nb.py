@@ -30,7 +30,7 @@ from streamnb.passes.run import run_reads
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.rows.source import PreparedSource, Source
-from streamnb.scanning.class_scan import run_scans, with_folds
+from streamnb.scanning.class_scan import folding_of, run_scans
 from streamnb.selection.score_table import check_choice
 from streamnb.stats.class_stats import ClassStats
 
@@ -137,9 +137,9 @@ class StackedNB(Classifier):
             members = [self._member(family) for family in self.families]
             scans = [scan_for(member, rows) for member in members]
             share = memory.allowed(options.memory_limit) // len(scans)
-            first, folded = with_folds(scans[0], rows, self.folds, groups, 1, self.seed)
-            how = {"folding": first.folding, "memory_limit": share}
-            stats, report = run_reads(run_scans([Pass(replace(scan, **how)) for scan in scans], folded, options))
+            folding, folded = folding_of(rows, self.folds, groups, 1, self.seed)
+            passes = [Pass(replace(scan, folding=folding, memory_limit=share)) for scan in scans]
+            stats, report = run_reads(run_scans(passes, folded, options))
             out_of_fold = self._out_of_fold(stats, rows, groups, options)
             has_weight = [part.total_weight > 0.0 for part in stats[0].folds]  # in a search, one fold has no weight
             self._margins = MarginColumns.of(list(compress(out_of_fold.of_folds, has_weight)))

@@ -43,7 +43,7 @@ from streamnb.passes.run import run_reads
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding
-from streamnb.scanning.class_scan import ClassScan, with_folds
+from streamnb.scanning.class_scan import folding_of
 from streamnb.selection.fold_models import (
     FoldModel,
     ModelGroups,
@@ -433,8 +433,8 @@ class TrainedClassifierCV(TrainedClassifier):
         self._check_params()
         rows = opened_to_read_again(self, given, options, layer, (groups, self.folds))
         learner = replace(self._learner(), sampled=False)  # models of folds share reads: computing takes longer
-        scan, rows = with_folds(ClassScan((), RowOptions()), rows, self.folds, groups, 1, self.seed)
-        scanned = yield from self._scanned(learner, rows, given[1], scan.folding, options)
+        folding, rows = folding_of(rows, self.folds, groups, 1, self.seed)
+        scanned = yield from self._scanned(learner, rows, given[1], folding, options)
         grid = self._grid(learner.method.n_rows(scanned.stats))
         learner = replace(learner, method=learner.method.of_grid(len(grid), scanned.stats))
         scanned = replace(scanned, learner=learner, grid=grid)

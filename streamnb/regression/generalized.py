@@ -28,10 +28,9 @@ from streamnb.regression.conformal import HeldOutResiduals
 from streamnb.regression.errors import RegressionEvaluation
 from streamnb.regression.newton import ExposedSums, Model, Newton
 from streamnb.regression.regressor import LinearRegressor
-from streamnb.regression.target_sums import TargetScan
 from streamnb.rows.labels import TARGETS
 from streamnb.rows.source import Source
-from streamnb.scanning.class_scan import with_folds
+from streamnb.scanning.class_scan import folding_of
 from streamnb.selection.score_table import warn_of_ends
 from streamnb.stats.stability import ColumnProfile
 
@@ -158,11 +157,11 @@ class GeneralizedRegressor(LinearRegressor):
             y = column_or_1d(y, warn=True)
         rows = self._opened_to_fit((X, y, weight), layer, groups, folds, offset)
         rows = rows if offset is None else rows.with_offset(offset)
-        task, rows = with_folds(TargetScan(), rows, folds, groups, 1, getattr(self, "seed", 0))
+        folding, rows = folding_of(rows, folds, groups, 1, getattr(self, "seed", 0))
         rows = options.kept(rows)
         rows.check_read_again(type(self).__name__)
         options = replace(options, checkpoint=checkpoint_folder(options.checkpoint))
-        asked = ExposedSums.asked(self._loss, offset is not None, task.folding, options.memory_limit)
+        asked = ExposedSums.asked(self._loss, offset is not None, folding, options.memory_limit)
         sums, report = yield ReadRequest(StatisticTask(asked), rows, options.of_pass("scan"))
         self._remember_exposures(offset)
         self._used, self._sums = self.get_params(deep=False), ColumnProfile.of(sums.features)

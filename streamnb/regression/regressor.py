@@ -43,7 +43,7 @@ from streamnb.regression.target_sums import TargetScan, TargetSums, check_none_b
 from streamnb.rows.labels import TARGETS
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, check_n_folds
-from streamnb.scanning.class_scan import with_folds
+from streamnb.scanning.class_scan import folding_of
 from streamnb.stats.stability import ColumnProfile, checked_profile
 
 _WIDE: tuple[str, ...] = (
@@ -332,10 +332,10 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
             if groups is not None:
                 raise ValueError(f"groups= goes with folds, and {type(self).__name__} has none: take ElasticNetCV")
             return rows, None
-        task, rows = with_folds(TargetScan(), rows, folds, groups, 1, self.seed)
+        folding, rows = folding_of(rows, folds, groups, 1, self.seed)
         if rows.n_rows is not None:
-            check_n_folds(task.folding, rows.n_rows)
-        return rows, task.folding
+            check_n_folds(folding, rows.n_rows)
+        return rows, folding
 
     def _without(self, fold: int) -> np.ndarray:
         """Weights and intercept of the model without a fold, (n_features + 1,)."""

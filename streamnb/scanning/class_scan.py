@@ -428,7 +428,8 @@ def scan(
         rows, n_counted = with_people(rows, clipping, groups)
         groups = groups if isinstance(folds, numbers.Number) else None  # folds given to rows may part a person
     if batch is None:
-        task, rows = with_folds(task, rows, folds, groups, repeats, seed, count=clipping is None)
+        folding, rows = folding_of(rows, folds, groups, repeats, seed, count=clipping is None)
+        task = replace(task, folding=folding)
     else:
         task, rows = with_batches(task, rows, batch, folds, groups)
     if clipping is not None and task.folding is not None and task.folding.by == "rows":
@@ -451,21 +452,22 @@ def with_batches(task: Any, rows: Source, batch: Any, folds: Any = None, groups:
     numbered, names = of_batches(rows.whole_column(batch, "batch"), folds, groups)
     if rows.n_rows is not None:
         row_checks.check_lengths(rows.n_rows, len(numbered), "batch")
-    task, rows = with_folds(task, rows, numbered, None, 1, 0)
+    folding, rows = folding_of(rows, numbered, None, 1, 0)
+    task = replace(task, folding=folding)
     return replace(task, folding=replace(task.folding, names=names)), rows
 
 
-def with_folds(
-    task: Any, rows: Source, folds: Any, groups: Any, repeats: int, seed: int, *, count: bool = True
-) -> tuple[Any, Source]:
-    """The task with a folding, and the rows with the groups or fold numbers that it needs.
+def folding_of(
+    rows: Source, folds: Any, groups: Any, repeats: int, seed: int, *, count: bool = True
+) -> tuple[Folding | None, Source]:
+    """How rows are split into folds, and the rows with the groups or fold numbers that this needs.
 
     Groups are counted, which reads their column, unless `count` is False: then folds depend on their values alone.
     """
     check_not_delayed(folds=folds, groups=groups)
     check_no_splits(folds)
     if rows.own_folding is not None:
-        return replace(task, folding=rows.own_folding), rows
+        return rows.own_folding, rows
     if groups is None and isinstance(folds, numbers.Number):
         groups = rows.own_groups
     column = folds
@@ -478,7 +480,7 @@ def with_folds(
         folding = folding.counted(rows.whole_column(groups, "groups")) if count else folding
     if folding is not None and folding.by == "given":
         rows = rows.with_split("folds", column)
-    return replace(task, folding=folding), rows
+    return folding, rows
 
 
 def run_scan(task: Any, rows: Source, options: RunOptions) -> Reading[tuple[Any, Report]]:

@@ -15,7 +15,7 @@ from streamnb.rows.labels import known_classes
 from streamnb.rows.opening import with_labels
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
-from streamnb.scanning.class_scan import ClassScan, with_folds
+from streamnb.scanning.class_scan import folding_of
 from streamnb.stats import moment_sums, second_moments
 from streamnb.stats.histograms import bytes_of, check_histogram
 from streamnb.stats.moment_sums import SECOND_MOMENTS, TABLE, check_moments
@@ -162,7 +162,7 @@ def plan(
         moments, folds, together, n_columns = model._plan_scan(n_columns, rows.encoding is not None)
     options, names = RowOptions(binarize=binarize, centre=centre), check_moments(moments)
     listed, limit = row_checks.check_classes(classes), memory.allowed(check_memory_limit(memory_limit))
-    folding = with_folds(ClassScan(names, options, listed), rows, folds, groups, repeats, 0, count=False)[0].folding
+    folding, _ = folding_of(rows, folds, groups, repeats, 0, count=False)
     n_rows, n_features, n_values = rows.n_rows, rows.n_features, rows.n_values
     n_classes, n_labels = known_classes(None if raw else y, rows.group, n_rows)
     n_classes = n_classes if listed is None else len(listed)

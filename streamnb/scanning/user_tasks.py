@@ -13,9 +13,8 @@ from streamnb.fits.statistic import Statistic, as_matrix
 from streamnb.passes.checkpoint import checkpoint_folder
 from streamnb.passes.contract import PassTask, Report, RunOptions, T, Wants
 from streamnb.passes.run import run, run_reads
-from streamnb.rows.preparing import RowOptions
 from streamnb.rows.row_blocks import Block
-from streamnb.scanning.class_scan import ClassScan, with_folds
+from streamnb.scanning.class_scan import folding_of
 
 
 def accumulate(
@@ -174,8 +173,8 @@ def drive(
             "function that has the yield"
         )
     rows = opened(X, y, sample_weight, labelled=False, beside=(groups, folds))
-    split, rows = with_folds(ClassScan((), RowOptions()), rows, folds, groups, 1, seed)
-    folding = split.folding or rows.declared_folding
+    folding, rows = folding_of(rows, folds, groups, 1, seed)
+    folding = folding or rows.declared_folding
     if rows.declared_folding not in (None, folding):
         raise ValueError(f"folds={folds!r} are {folding}, and the schema has {rows.declared_folding}; leave folds= out")
     folder = checkpoint_folder(checkpoint)

@@ -24,7 +24,7 @@ from streamnb.problem.family import Family
 from streamnb.problem.mixed import FamilyDomain
 from streamnb.problem.penalties import at_point
 from streamnb.rows.boundary import TakesValues
-from streamnb.rows.preparing import RowOptions, prepared_block
+from streamnb.rows.preparing import prepared_block
 from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, warn_of_telling
@@ -154,17 +154,16 @@ def _summed(
     if not scans:
         return {}, rows
     limit = memory.allowed(options.memory_limit) // len(scans)
-    how, rows = judging.with_folds(ClassScan((), RowOptions(), memory_limit=limit), rows)
+    folding, rows = judging.folding_of(rows)
     passes = []
     for fold, of_rows, of_scan in scans:
-        scan = replace(how, options=of_rows, classes=rows.label_names)
-        if fold is not None:
-            scan = replace(scan, folding=None)
+        own = folding if fold is None else None
+        scan = ClassScan((), of_rows, rows.label_names, folding=own, memory_limit=limit)
         families = [setting.family for setting in of_scan.values()]
         scan = summing(scan, families, any(setting.idf for setting in of_scan.values()))
         domains = [FamilyDomain("search", family, of_rows.seen, "families") for family in by_word(of_scan).values()]
         passes.append(Pass(TriedScan(scan, tuple(domains)), without=fold))
-    found, _, report = run_reads(answered(passes, rows, options, how.folding, "scan"))
+    found, _, report = run_reads(answered(passes, rows, options, folding, "scan"))
     group.report += report
     if folds == [None]:
         warn_of_telling(rows, found[0].stats)
@@ -303,7 +302,7 @@ def _fitted(
             check_calibrated(uncalibrated)
         except (ValueError, MemoryError):  # it has no probabilities
             return uncalibrated
-        _, rows = judging.with_folds(ClassScan((), RowOptions()), encoded.whole)
+        _, rows = judging.folding_of(encoded.whole)
         size = sample_size(len(stats.classes), group.report.bytes / max(group.report.rows, 1))
         sampled, report = run(SampleTask(stats.classes, stats.folding, size, missing=True), rows, options)
         group.report += report

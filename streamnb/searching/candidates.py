@@ -26,18 +26,16 @@ from streamnb.estimators.trained import (
 )
 from streamnb.evaluation.evaluating import evaluate
 from streamnb.evaluation.judging import JudgingTask
-from streamnb.evaluation.scorers import as_scorer
-from streamnb.passes.contract import RunOptions
+from streamnb.evaluation.scorers import Scorer, as_scorer
+from streamnb.passes.contract import Report, RunOptions
 from streamnb.passes.run import run, run_reads
 from streamnb.regression.chosen import ElasticNetCV
 from streamnb.regression.generalized import GeneralizedRegressorCV
 from streamnb.regression.regressor import LinearRegressor
-from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import FoldRows, Source
-from streamnb.scanning.class_scan import ClassScan
 from streamnb.searching.axes import check_once
 from streamnb.searching.encodings import Encoded, in_memory, rows_at
-from streamnb.searching.numbers import generalized, least_squares, scores_inside, scores_of_predictions
+from streamnb.searching.numbers import generalized, least_squares, scores_of_numbers, scores_of_predictions
 from streamnb.searching.rounds import CandidateGroup, Judging, JudgingSteps, ToJudge, beaten
 from streamnb.searching.search_result import Judged
 from streamnb.selection.fold_models import FoldModel, judged_models, walked_models, walks_along
@@ -96,7 +94,7 @@ def group_of(name: str, model: Any, rows: Encoded, judging: Judging, options: Ru
     """The candidate for an estimator that chooses on folds, or for a stack."""
     about = {"model": judging.applied_to(model), "rows": rows, "judging": judging}
     if isinstance(model, StackedNB):
-        return CandidateGroup([name], partial(stack, **about, options=options), partial(_reads_of_stack, **about))
+        return CandidateGroup([name], partial(fitted_anew, **about, options=options), partial(_reads_of_stack, **about))
     if isinstance(model, AdditiveClassifier):
         return CandidateGroup(
             [name],
@@ -125,8 +123,11 @@ def regressions(
     additive = {name: model for name, model in models.items() if isinstance(model, AdditiveRegressor)}
     for name in [name for name in models if name not in squares.keys() | additive.keys()]:
         model = models[name]
-        how = generalized if isinstance(model, GeneralizedRegressorCV) else regression_anew
-        steps = partial(how, model=model, rows=rows, judging=judging, options=options)
+        if isinstance(model, GeneralizedRegressorCV):
+            steps = partial(generalized, model=model, rows=rows, judging=judging, options=options)
+        else:
+            as_given = Encoded(rows, (rows, None, None))
+            steps = partial(fitted_anew, model=model, rows=as_given, judging=judging, options=options)
         groups.append(CandidateGroup([name], steps, partial(_reads_of_regression, model=model, judging=judging)))
     for name, model in additive.items():
         steps = partial(additive_model, model=model, given=given, judging=judging, options=options)
@@ -255,62 +256,48 @@ def _reads_of_additive(model: AdditiveClassifier | AdditiveRegressor, most_reads
 # ---- models that are fitted anew without each fold -------------------------------------------------------------------
 
 
-def stack(
-    group: CandidateGroup, model: StackedNB, rows: Encoded, judging: Judging, options: RunOptions
+def fitted_anew(
+    group: CandidateGroup, model: StackedNB | LinearRegressor, rows: Encoded, judging: Judging, options: RunOptions
 ) -> JudgingSteps:
-    """A stack, fitted anew without each fold: to all rows, with weight 0 for those of the fold.
+    """A stack, or a regression that does not choose on folds, fitted anew without each fold.
 
-    The stack makes its margins by the folds of the search too: margins of rows outside a fold come from models without
-    that fold and without the fold of the row.
+    It is fitted to all rows, with weight 0 for those of the fold. A stack makes its margins by the folds of the search,
+    too: margins of rows outside a fold come from models without that fold and without the fold of the row.
     """
-    if judging.n_folds < LEAST_FOLDS:
-        raise ValueError(
-            f"folds={judging.n_folds} leave no rows outside the fold that judges a stack and the one "
-            f"whose margins are made; take {LEAST_FOLDS} at least"
-        )
+    fit_options, n_rows = options.fit_options, 1
+    if isinstance(model, StackedNB):
+        fit_options["groups"] = judging.groups
+        if judging.n_folds < LEAST_FOLDS:
+            raise ValueError(
+                f"folds={judging.n_folds} leave no rows outside the fold that judges a stack and the one "
+                f"whose margins are made; take {LEAST_FOLDS} at least"
+            )
     group.report += rows.learn(judging, options)
-    n_rows = 1
 
     def scores_on(fold: int) -> list[float]:
         nonlocal n_rows
-        task, encoded = judging.with_folds(ClassScan((), RowOptions()), rows.outside(fold))
-        assert task.folding is not None
-        without = clone(model)
-        without.fit(FoldRows(encoded, task.folding, fold, inside=False), groups=judging.groups, **options.fit_options)
-        needs = judging.scorer.needs
-        if "probabilities" in needs and not hasattr(without, "predict_proba"):
-            raise ValueError("a scoring needs probabilities, and its second level has none")
-        second, held = model_and_rows(without, FoldRows(encoded, task.folding, fold, inside=True))
-        total, report = run(JudgingTask.of_one(second, {*needs, "confusion"}), held, options)
-        group.report += without.report_ + report
-        n_rows = report.rows
-        return [one.of(total.evaluations[0]) for one in judging.scorer.each]
-
-    yield from _fold_by_fold(group, judging, scores_on, lambda: group.report.rows // n_rows)
-    best = clone(model).fit(*rows.to_fit, groups=judging.groups, **options.fit_options)
-    group.report += best.report_
-    return rows.finished(best)
-
-
-def regression_anew(
-    group: CandidateGroup, model: LinearRegressor, rows: Source, judging: Judging, options: RunOptions
-) -> JudgingSteps:
-    """A regression that does not choose on folds, fitted anew without each."""
-    scan, folded = judging.with_folds(ClassScan((), RowOptions()), rows)
-    n_rows = 1
-
-    def scores_on(fold: int) -> list[float]:
-        nonlocal n_rows
-        without = clone(model).fit(FoldRows(folded, scan.folding, fold, inside=False), **options.fit_options)
-        scores, report = scores_inside(without, folded, scan.folding, fold, judging.scorer, options)
+        folding, encoded = judging.folding_of(rows.outside(fold))
+        without = clone(model).fit(FoldRows(encoded, folding, fold, inside=False), **fit_options)
+        held = FoldRows(encoded, folding, fold, inside=True)
+        scores_of = scores_of_numbers if judging.numbers else scores_of_classes
+        scores, report = scores_of(without, held, judging.scorer, options)
         group.report += without.report_ + report
         n_rows = report.rows
         return scores
 
     yield from _fold_by_fold(group, judging, scores_on, lambda: group.report.rows // n_rows)
-    best = clone(model).fit(rows, **options.fit_options)
+    best = clone(model).fit(*rows.to_fit, **fit_options)
     group.report += best.report_
-    return best
+    return rows.finished(best)
+
+
+def scores_of_classes(model: Any, rows: Source, scorer: Scorer, options: RunOptions) -> tuple[list[float], Report]:
+    """The scores of a fitted classifier on rows."""
+    if "probabilities" in scorer.needs and not hasattr(model, "predict_proba"):
+        raise ValueError("a scoring needs probabilities, and its second level has none")
+    judged, rows = model_and_rows(model, rows)
+    total, report = run(JudgingTask.of_one(judged, {*scorer.needs, "confusion"}), rows, options)
+    return [one.of(total.evaluations[0]) for one in scorer.each], report
 
 
 def _reads_of_stack(most_reads: int | None, model: StackedNB, rows: Encoded, judging: Judging) -> tuple[int, int]:

@@ -35,7 +35,7 @@ from streamnb.rows.preparing import NONE, LearnedStep, RowOptions
 from streamnb.rows.row_blocks import Chunk
 from streamnb.rows.source import Source
 from streamnb.rows.table_opening import ANY, COMPLETE
-from streamnb.scanning.class_scan import ClassScan, with_folds
+from streamnb.scanning.class_scan import ClassScan, folding_of
 from streamnb.searching.search_result import by_reason
 from streamnb.selection.cross_validation import judged_together, scores_of, summing, with_maps
 from streamnb.selection.folded_scan import scan_maps
@@ -193,7 +193,8 @@ def compare(
         rows.check_read_again("compare")
         row_options = RowOptions(of_values(transform), normalize, binarize, _centre(members.values()))
         scan = ClassScan((), row_options, row_checks.check_classes(classes), memory_limit=run_options.memory_limit)
-        scan, rows = with_folds(scan, rows, folds, groups, repeats, seed)
+        folding, rows = folding_of(rows, folds, groups, repeats, seed)
+        scan = replace(scan, folding=folding)
         mapped, rests, report = run_reads(_scanned(tuple(members.values()), scan, idf, transform, rows, run_options))
         stats = next(iter(mapped.values()))
         pairs, left_out = _defined(members, penalties if isinstance(penalties, Mapping) else [*columns], stats, options)

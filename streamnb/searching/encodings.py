@@ -22,10 +22,9 @@ from streamnb.passes.contract import Report, RunOptions
 from streamnb.passes.run import run_reads
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
-from streamnb.rows.preparing import LearnedStep, RowOptions
+from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.source import OutsideFolds, Source
 from streamnb.rows.table_opening import ANY, COMPLETE, is_table
-from streamnb.scanning.class_scan import ClassScan
 from streamnb.searching.rounds import Judging
 
 Given = tuple[Any, Any, Any]  # X, y and weights
@@ -127,8 +126,8 @@ class Learned(Encoded):
     def learn(self, judging: Judging, options: RunOptions) -> Report:
         if self._outside:
             return Report()
-        scan, rows = judging.with_folds(ClassScan((), RowOptions()), self.rows)
-        self._total, self._outside, report = run_reads(totals_of(self._counts, rows, options, scan.folding))
+        folding, rows = judging.folding_of(self.rows)
+        self._total, self._outside, report = run_reads(totals_of(self._counts, rows, options, folding))
         return report
 
     @cached_property

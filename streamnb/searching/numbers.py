@@ -36,13 +36,10 @@ from streamnb.regression.regressor import LinearRegressor, loss_of, weights_with
 from streamnb.rows import opening
 from streamnb.rows.boundary import computed
 from streamnb.rows.labels import TARGETS
-from streamnb.rows.preparing import RowOptions
 from streamnb.rows.row_blocks import Block
-from streamnb.rows.source import FoldRows, Source
-from streamnb.rows.splits import Folding
+from streamnb.rows.source import Source
 from streamnb.rows.table_columns import NUMBER, kind_of
 from streamnb.rows.table_opening import is_table, open_tables
-from streamnb.scanning.class_scan import ClassScan
 from streamnb.searching.axes import FEW_CURVES, is_encoded_table, is_sparse
 from streamnb.searching.encodings import check_once
 from streamnb.searching.rounds import CandidateGroup, Judging, JudgingSteps, ToJudge
@@ -326,13 +323,14 @@ def generalized(
     return model
 
 
-def scores_inside(
-    model: LinearRegressor, rows: Source, folding: Folding, fold: int, scorer: Scorer, options: RunOptions
+def scores_of_numbers(
+    model: LinearRegressor, rows: Source, scorer: Scorer, options: RunOptions
 ) -> tuple[list[float], Report]:
-    """The scores of a model of one target on the rows of a fold."""
+    """The scores of a model of one target on rows."""
     weights = np.append(model.coef_, model.intercept_)[:, None]
-    asked = JudgedNumbers.asked(weights, loss_of(model), judge=judge_of(scorer))
-    judged, report = run(StatisticTask(asked), FoldRows(rows, folding, fold, inside=True), options)
+    judged, report = run(
+        StatisticTask(JudgedNumbers.asked(weights, loss_of(model), judge=judge_of(scorer))), rows, options
+    )
     return scores_of(RegressionEvaluation.of(judged), scorer), report
 
 
@@ -345,14 +343,14 @@ def _held_out_scores(
 ) -> tuple[dict[str, np.ndarray], dict[str, HeldOutResiduals], Report]:
     """Scores (n_scorings, n_folds) and residuals on each fold of weights without it, (n_features + 1, n_folds)."""
     scorer, judge = judging.scorer, judge_of(judging.scorer)
-    scan, rows = judging.with_folds(ClassScan((), RowOptions()), rows)
+    folding, rows = judging.folding_of(rows)
     passes = [
         Pass(JudgedNumbers.asked(own[:, None], loss, judge=judge), inside=fold)
         for weights, loss in models.values()
         for fold, own in enumerate(weights.T)
     ]
-    passes += [Pass(HeldOutResiduals.asked(loss, False, scan.folding, own)) for own, loss in models.values()]
-    totals, _, report = run_reads(answered(passes, rows, options, scan.folding, "judge"))
+    passes += [Pass(HeldOutResiduals.asked(loss, False, folding, own)) for own, loss in models.values()]
+    totals, _, report = run_reads(answered(passes, rows, options, folding, "judge"))
     found: dict[str, np.ndarray] = {}
     of_folds = iter(totals)
     for name, (weights, _) in models.items():

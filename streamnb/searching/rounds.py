@@ -16,8 +16,8 @@ from streamnb.core import arguments, messages, row_checks
 from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.contract import Report
 from streamnb.rows.source import Source
-from streamnb.rows.splits import fold_numbers
-from streamnb.scanning.class_scan import with_folds
+from streamnb.rows.splits import Folding, fold_numbers
+from streamnb.scanning.class_scan import folding_of
 from streamnb.searching.search_result import Judged, Search, best_of, goodness, leaders, reasons
 from streamnb.selection.out_of_fold import ENOUGH_ROWS, LEAST_FOLDS
 
@@ -101,9 +101,11 @@ class Judging:
         known = {"folds": self.folds, "seed": self.seed, "scoring": self.scoring, "repeats": 1}
         return clone(model).set_params(**{name: known[name] for name in known.keys() & model.get_params().keys()})
 
-    def with_folds(self, task: Any, rows: Source) -> tuple[Any, Source]:
-        """A task that knows the folds, and rows with the fold of each."""
-        return with_folds(task, rows, self.folds, self.groups, 1, self.seed)
+    def folding_of(self, rows: Source) -> tuple[Folding, Source]:
+        """The folds, and rows with the fold of each."""
+        folding, rows = folding_of(rows, self.folds, self.groups, 1, self.seed)
+        assert folding is not None
+        return folding, rows
 
     def fold_of_each(self, n_rows: int) -> np.ndarray:
         """The fold of each row in memory."""
