@@ -1,29 +1,78 @@
-"""Chooses penalties and pairs of features of an additive model, by models without each fold of a sample of the rows."""
+"""Chooses penalties and pairs of features of an additive model, by models without each fold of a sample of the rows.
 
-from collections.abc import Mapping, Sequence
+Pairs are ranked by what their cells add to a model of single features: Y. Lou, R. Caruana, J. Gehrke, G. Hooker,
+Accurate intelligible models with pairwise interactions, KDD 2013 (FAST).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from streamnb.additive.descent import LaneModel, TermDescent, TermRows, TermWeights, bytes_of_models
 from streamnb.additive.layers import AdditiveTerms, FeaturePair
-from streamnb.additive.losses import ClassLosses, NumberLosses, TermLosses
-from streamnb.additive.pair_ranking import CELLS, best_pairs, pair_gains
-from streamnb.additive.terms import of_terms
+from streamnb.additive.losses import TermJudge
+from streamnb.additive.terms import of_terms, purified
 from streamnb.core import memory
+from streamnb.core.threads import one_thread
 from streamnb.encoding.terms import TermColumns
-from streamnb.evaluation.scorers import Scorer, check_scorer
 from streamnb.kernels.lanes import LANES
-from streamnb.problem.schemes import Scheme, as_scheme
-from streamnb.selection.fold_judge import FoldJudge
-from streamnb.selection.fold_models import results_of
+from streamnb.selection.score_table import EndOfGrid
+from streamnb.selection.split_intervals import standard_error
 from streamnb.stats.row_sample import SampledRows
-from streamnb.training.learner import check_seen
 
 ALL = -1  # in place of the number of a fold: all rows
 MODELS_BYTES = 128 << 20  # of models that train at a time; of the sample, which is in memory, more reads cost nothing
+LEAST_FACTOR = 1.0  # of the penalty of pairs: smaller ones than of features follow from l2
+MOST_FURTHER = 8  # penalties beyond the end of the default ones
+NUMBERS = 5, 10, 20, 40  # of pairs, for "auto"
+MOST_WEIGHTS = 1 << 20  # of the cells of pairs of all classes, for "auto"; each takes some 300 bytes in training
+CLEAR = 0.25  # standard errors of the mean difference by which more pairs must be better
+MOST_FEATURES = 200  # whose pairs are ranked; of more, those that matter most alone
+CELLS = 8  # steps of each feature of a pair that is ranked
+GRID = 2.0**-24  # slopes are rounded to multiples of this, so that their sums are exact in any order
+ROWS_AT_ONCE = 1 << 11
+FEATURES_AT_ONCE = 32  # so that sums of cells take a few megabytes
+
+
+@dataclass(frozen=True)
+class AdditiveRequest:
+    """The parameters of the choice and fit of an additive model.
+
+    Attributes
+    ----------
+    l2, pair_factors : numbers to choose from
+    going_on : list of str
+        Those of "l2" and "pair_factor" of which further ones are tried where an end is clearly the best.
+    interactions : int, "auto" or pairs of names
+    resolutions : numbers of steps coarser than the bins, ascending
+    monotone : dict of name to 1 or -1
+    folds, groups, seed
+        The folds, their groups and seed.
+    tol, max_passes
+        As for `SoftmaxRegression`.
+    settles : callable, optional
+        Whether no other point than the first is tried, given its scores on the folds by each scorer.
+    """
+
+    l2: Sequence[float]
+    pair_factors: Sequence[float]
+    going_on: Sequence[str]
+    interactions: Any
+    resolutions: Sequence[int]
+    monotone: dict[str, int]
+    folds: Any
+    groups: Any
+    seed: int
+    tol: float
+    max_passes: int
+    settles: Callable[[dict[str, np.ndarray]], bool] | None = None
+
+
+# ---- the models of a point ----------------------------------------------------------------------------------------
 
 
 class JudgedPoint(NamedTuple):
@@ -45,115 +94,6 @@ class Start(NamedTuple):
     columns: TermColumns
     point: dict[str, Any]
     weights: TermWeights
-
-
-class TermJudge:
-    """What models of sampled rows minimise, and how they are judged on the rows of a fold.
-
-    Attributes
-    ----------
-    names : list of str
-        Of the scorers, the one that decides first.
-    losses : TermLosses
-        Those of the sampled rows.
-    """
-
-    names: list[str]
-    losses: TermLosses
-
-    def check(self) -> None:
-        """Raise where models without a fold, or scores of them, are not defined for these rows."""
-
-    def scores(self, scores: np.ndarray, some: np.ndarray) -> list[float]:
-        """What each scorer finds of the scores (n, R) of `some` rows."""
-        raise NotImplementedError
-
-    def penalty(self, l2: float, fold: int) -> float:
-        """The penalty of the lanes of a model without a fold."""
-        return l2
-
-
-@dataclass(frozen=True, eq=False)
-class ClassJudge(TermJudge):
-    """Judges probabilities of classes.
-
-    Attributes
-    ----------
-    name : str
-        That of the estimator, for messages.
-    rows : SampledRows
-    classes : (K,)
-    n_folds : int
-    scorer : Scorer
-    """
-
-    name: str
-    rows: SampledRows
-    classes: np.ndarray
-    n_folds: int
-    scorer: Scorer
-
-    @property
-    def names(self) -> list[str]:  # type: ignore[override]
-        return [scorer.name for scorer in self.scorer.each]
-
-    @cached_property
-    def _own(self) -> tuple[np.ndarray, np.ndarray]:
-        """The classes that the sampled rows have, and for each row the place of its class among them."""
-        numbers, codes = np.unique(np.asarray(self.rows.labels.indices, np.int64), return_inverse=True)
-        return self.classes[numbers], codes
-
-    @cached_property
-    def losses(self) -> ClassLosses:  # type: ignore[override]
-        return ClassLosses(self._own[1], len(self._own[0]))
-
-    @cached_property
-    def _judge(self) -> FoldJudge:
-        """Evaluates one model of a fold at a time."""
-        return FoldJudge(self._own[0], self.scorer.needs, self.n_folds)
-
-    @cached_property
-    def _scheme(self) -> Scheme:
-        return as_scheme("joint", self._own[0])
-
-    def check(self) -> None:
-        check_scorer(self.scorer, self._judge.evaluation(self._scheme, 1))
-        classes, codes = self._own
-        for fold in range(self.n_folds):
-            seen = classes[np.bincount(codes, self.rows.weight * (self.rows.fold != fold), len(classes)) > 0.0]
-            check_seen(seen.tolist(), self.name, fold)
-
-    def scores(self, scores: np.ndarray, some: np.ndarray) -> list[float]:
-        evaluation = self._judge.evaluation(self._scheme, 1)
-        evaluation.add_margins(self._scheme, scores[:, :, None], self._own[1][some], self.rows.weight[some])
-        return [value for value, _, _ in results_of(self.scorer, evaluation)[0]]
-
-    def penalty(self, l2: float, fold: int) -> float:
-        if self.losses.width > 1 and len(np.unique(self._own[1][self.rows.fold != fold])) == 2:
-            return 2.0 * l2  # weights w / 2 and -w / 2 have half the penalty of the one row w of a model of two classes
-        return l2
-
-
-@dataclass(frozen=True, eq=False)
-class NumberJudge(TermJudge):
-    """Judges predicted numbers by the share of the deviance that they explain.
-
-    Attributes
-    ----------
-    rows : SampledRows
-    losses : NumberLosses
-        Whose unit is the mean deviance of a constant prediction.
-    """
-
-    rows: SampledRows
-    losses: NumberLosses
-    names = ["d2"]  # noqa: RUF012
-
-    def scores(self, scores: np.ndarray, some: np.ndarray) -> list[float]:
-        losses, weight = self.losses, self.rows.weight[some]
-        of_rows = losses.loss.values(scores[:, 0], losses.y[some])
-        total = losses.unit * float(weight.sum())
-        return [1.0 - 2.0 * float(weight @ of_rows) / total if total > 0.0 else np.nan]
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,17 +154,15 @@ class AdditiveChooser:
             cure = f"give a larger memory_limit, or take fewer interactions: about {fit:,} fit"
         memory.check(what, needed, limit, cure)
 
-    def ranked(
-        self, best: JudgedPoint, most: int, left_out: Sequence[int] = (), most_features: int = 200
-    ) -> dict[int, list[FeaturePair]]:
+    def ranked(self, best: JudgedPoint, most: int, left_out: Sequence[int] = ()) -> dict[int, list[FeaturePair]]:
         """The best pairs, by the rows outside each fold and by all rows, by slopes of models without a row's fold.
 
         Features `left_out` do not take part; of the others those whose curves matter most, if there are many.
         """
         rows = self.without_pairs.rows
         scores = rows.held_out(best.weights)
-        found, coded = self.judge.losses.derivatives(scores, self.rows.weight), self.terms.coded
-        kept = self._worth_pairing(rows, best.weights, left_out, most_features)
+        found, coded = self.judge.losses.derivatives(scores, self.judge.targets, self.rows.weight), self.terms.coded
+        kept = self._worth_pairing(rows, best.weights, left_out)
         codes = self.rows.X[:, kept]
         steps = np.full(codes.shape, -1, np.int32)
         for of_feature, codes_of_feature, j in zip(steps.T, codes.T, kept.tolist(), strict=True):
@@ -235,16 +173,14 @@ class AdditiveChooser:
         folds = ALL, *range(self.n_folds)
         return {fold: [(int(kept[i]), int(kept[j])) for i, j in best_pairs(gains[fold], most)] for fold in folds}
 
-    def _worth_pairing(
-        self, rows: TermRows, weights: Mapping[int, np.ndarray], left_out: Sequence[int], most: int
-    ) -> np.ndarray:
+    def _worth_pairing(self, rows: TermRows, weights: Mapping[int, np.ndarray], left_out: Sequence[int]) -> np.ndarray:
         """The features whose pairs are ranked, ascending: those with the largest scores."""
         columns, counts = rows.columns, np.bincount(rows.places.reshape(-1), minlength=rows.columns.n_columns + 1)[:-1]
         size = sum(np.abs(of_fold[:-1]).mean(axis=1) * counts for of_fold in weights.values())
         of_features = np.zeros(self.terms.coded.n_features)
         np.add.at(of_features, np.repeat(columns.features[:, 0], columns.widths), size)
         order = np.argsort(-of_features, kind="stable")
-        return np.sort(order[~np.isin(order, list(left_out))][: max(most, 2)])
+        return np.sort(order[~np.isin(order, list(left_out))][:MOST_FEATURES])
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,7 +211,8 @@ class FoldStage:
         given = chooser.rows
         places = columns.places_of(given.X, columns.n_columns)
         parents, leaves = self.terms.layers.tree
-        return TermRows(columns, parents, leaves, places, chooser.judge.losses, given.weight, given.fold)
+        losses, targets = chooser.judge.losses, chooser.judge.targets
+        return TermRows(columns, parents, leaves, places, losses, targets, given.weight, given.fold)
 
     def judged(self, points: Sequence[dict[str, Any]]) -> list[JudgedPoint]:
         """Each point, with its score on each fold."""
@@ -288,7 +225,7 @@ class FoldStage:
         found, results = list[TermWeights](), list[list[float]]()
         for first in range(0, len(every), at_once):
             some = every[first : first + at_once]
-            models = [self._model(point, fold) for point, fold in some]
+            models = [self.model(point, fold) for point, fold in some]
             descent = TermDescent(self.rows, models)
             found += descent.trained()
             scores = descent.scores
@@ -308,13 +245,13 @@ class FoldStage:
         chooser.starts.update(zip(folds, starts, strict=True))
         return judged
 
-    def _model(self, point: dict[str, Any], fold: int) -> LaneModel:
-        """The model of a point without a fold; it starts from the best so far."""
+    def model(self, point: dict[str, Any], fold: int) -> LaneModel:
+        """The model of a point without a fold, or of all rows; it starts from the best so far."""
         terms, l2 = self.terms, self.chooser.judge.penalty(point["l2"], fold)
         has = np.append(np.ones(terms.coded.n_features, bool), [pair in self.pairs[fold] for pair in terms.pairs])
         variance = terms.factors(point["pair_factor"]) ** 2 / l2
         variance *= has[np.repeat(terms.layers.terms, terms.layers.widths)]
-        known, start = self.chooser.starts.get(fold), None
+        known, start = self.chooser.starts.get(max(fold, 0)), None
         if known is not None:
             own, alone = self.rows.columns, self.rows.columns.features[:, 1] < 0
             parts = known.weights.weights, known.weights.pulls
@@ -326,3 +263,215 @@ class FoldStage:
             intercepts = known.weights.weights[-1:]
             start = TermWeights(np.concatenate([weights, intercepts]), np.concatenate([pulls, 0.0 * pulls[:1]]))
         return LaneModel(fold, variance, start)
+
+
+# ---- the choice ----------------------------------------------------------------------------------------------------
+
+
+def choose(
+    chooser: AdditiveChooser, request: AdditiveRequest, features: Sequence[str]
+) -> tuple[JudgedPoint, FoldStage, list[JudgedPoint]]:
+    """The best point, the models without each fold of its terms, and all points with their scores.
+
+    Penalties are chosen without pairs. Then pairs are added, as many as asked for, or ever more while scores rise.
+    """
+    stage, middle = chooser.without_pairs, request.l2[len(request.l2) // 2]
+    judged = stage.judged([{"l2": middle, "l1": 0.0, "pair_factor": 1.0, "interactions": 0}])
+    if request.settles is not None and request.settles(judged[0].each):
+        return judged[0], stage, judged
+    judged += _other_penalties(request, stage, judged[0])
+    best = max(judged, key=lambda point: point.mean)
+    automatic, given = request.interactions == "auto", not isinstance(request.interactions, int | str)
+    pairs = [(features.index(one), features.index(other)) for one, other in request.interactions] if given else []
+    numbers = NUMBERS if automatic else [len(pairs) if given else request.interactions]
+    if not any(numbers) or len(features) < 2:
+        return _with_penalties_beyond(request, stage, judged, judged)
+    n_alone = len(judged)
+    if given:
+        ranked = dict.fromkeys(range(ALL, chooser.n_folds), pairs)
+    else:
+        left_out = [features.index(name) for name in request.monotone]
+        ranked = chooser.ranked(best, max(numbers), left_out)
+    pair_factors = request.pair_factors
+    for number in numbers:
+        chosen = {fold: pairs[:number] for fold, pairs in ranked.items()}
+        if not any(chosen.values()) or chosen == stage.pairs:
+            break
+        if automatic and chooser.n_weights(chosen[ALL]) > MOST_WEIGHTS:
+            break
+        points = [{**best.point, "pair_factor": factor, "interactions": len(chosen[ALL])} for factor in pair_factors]
+        with_pairs = FoldStage(chooser, chosen)
+        more = with_pairs.judged(points)
+        if "pair_factor" in request.going_on and len(points) > 1:
+            more = _going_on(with_pairs, more, "pair_factor", LEAST_FACTOR)
+        judged, top = judged + more, max(more, key=lambda point: point.mean)
+        if automatic and not _clearly_better(top.scores, best.scores):
+            break
+        best, stage, pair_factors = top, with_pairs, [top.point["pair_factor"]]
+    if stage is chooser.without_pairs:
+        return _with_penalties_beyond(request, stage, judged[:n_alone], judged)
+    more = _other_penalties(request, stage, best)  # pairs may bear a smaller one than features alone
+    return _with_penalties_beyond(request, stage, [best, *more], judged + more)
+
+
+def _other_penalties(request: AdditiveRequest, stage: FoldStage, best: JudgedPoint) -> list[JudgedPoint]:
+    """Points that differ from this one in l2: all that were given, or the usual ones as far as scores rise."""
+    l2, judged = best.point["l2"], list[JudgedPoint]()
+    larger, smaller = sorted(one for one in request.l2 if one > l2), sorted(one for one in request.l2 if one < l2)[::-1]
+    last = {True: best.mean, False: best.mean}
+    while larger or smaller:
+        for point in stage.judged([{**best.point, "l2": side.pop(0)} for side in (larger, smaller) if side]):
+            above = point.point["l2"] > l2
+            if "l2" in request.going_on and not point.mean > last[above]:
+                (larger if above else smaller).clear()
+            last[above] = point.mean
+            judged.append(point)
+    return judged
+
+
+def _with_penalties_beyond(
+    request: AdditiveRequest, stage: FoldStage, along: list[JudgedPoint], judged: list[JudgedPoint]
+) -> tuple[JudgedPoint, FoldStage, list[JudgedPoint]]:
+    """The best of points `along` that differ in their penalty, which may go on, the stage, and all points judged.
+
+    This comes last: where features say nothing by themselves, their penalty would leave no room for pairs.
+    """
+    further = _going_on(stage, along, "l2")[len(along) :] if "l2" in request.going_on else []
+    return max([*along, *further], key=lambda point: point.mean), stage, judged + further
+
+
+def _going_on(stage: FoldStage, judged: list[JudgedPoint], name: str, least: float = 0.0) -> list[JudgedPoint]:
+    """Points that differ in a penalty, and further ones as long as one is clearly the best, above `least`."""
+    for _ in range(MOST_FURTHER):
+        best = max(range(len(judged)), key=lambda place: judged[place].mean)
+        points, scores = [point.point for point in judged], np.array([point.scores for point in judged])
+        end = EndOfGrid.at(points, scores, best, name, (least, np.inf))
+        if end is None:
+            break
+        judged = judged + stage.judged([{**points[best], name: end.further}])
+    return judged
+
+
+def _clearly_better(scores: np.ndarray, than: np.ndarray) -> bool:
+    """Whether scores are higher on average, by more than a part of the standard error of the difference."""
+    gains = (scores - than)[~np.isnan(scores - than)]
+    return bool(len(gains)) and bool(gains.mean() > CLEAR * standard_error(gains))
+
+
+def deviations_of(columns: TermColumns, best: JudgedPoint, stage: FoldStage) -> np.ndarray:
+    """Standard deviations of scores (n_columns, R) over the models without each fold; NaN for too few of them."""
+    of_models, own = [], stage.rows.columns
+    for fold, weights in best.weights.items():
+        pure = of_terms(own, purified(own, weights[:-1], weights[-1], stage.rows.counts)[0], columns)
+        lacks = [j >= 0 and (i, j) not in stage.pairs[fold] for i, j in columns.features.tolist()]
+        pure[np.repeat(lacks, columns.widths)] = np.nan
+        of_models.append(centred(pure, np.full(pure.shape[1], True)))
+    known = np.isfinite(of_models).sum(axis=0)
+    mean = np.nansum(of_models, axis=0) / np.maximum(known, 1)
+    squares = np.nansum((np.array(of_models) - mean) ** 2, axis=0)
+    return np.where(known > 1, np.sqrt(squares / np.maximum(known - 1, 1)), np.nan)
+
+
+def centred(scores: np.ndarray, possible: np.ndarray) -> np.ndarray:
+    """Scores (n_steps, K) less their mean over the `possible` classes (K,), 0 for others; one score stays as it is."""
+    if scores.shape[1] == 1:
+        return scores
+    return np.where(possible, scores - scores[:, possible].mean(axis=1, keepdims=True), 0.0)
+
+
+# ---- pairs -----------------------------------------------------------------------------------------------------------
+
+
+def pair_gains(
+    steps: np.ndarray, slopes: np.ndarray, curvature: np.ndarray, fold: np.ndarray, n_folds: int, l2: float
+) -> np.ndarray:
+    """The gains of all pairs by the rows outside each fold and, last, by all rows, (n_folds + 1, d, d).
+
+    The gain of a pair is twice the drop of the objective after a Newton step in each of its cells, beyond that of steps
+    in its rows and in its columns, and beyond what cells without an effect give by chance.
+
+    Parameters
+    ----------
+    steps : (n_rows, d) ints
+        The step of each feature; -1 for none.
+    slopes, curvature : (n_rows, K)
+        First and second derivatives of the losses in the scores of the model of single features, times row weights.
+    fold : (n_rows,) ints
+    n_folds : int
+    l2 : float
+        The penalty of a cell.
+    """
+    n_features = steps.shape[1]
+    unit = float(np.abs(slopes).max(initial=0.0)) or 1.0
+    gains = np.zeros((n_folds + 1, n_features, n_features))
+    blocks = [np.arange(a, min(a + FEATURES_AT_ONCE, n_features)) for a in range(0, n_features, FEATURES_AT_ONCE)]
+    for one, other in combinations_with_replacement(blocks, 2):
+        hot, beside = StepIndicators(steps[:, one]), StepIndicators(steps[:, other])
+        for k in range(slopes.shape[1]):
+            sums = np.zeros((2, n_folds, hot.starts[-1], beside.starts[-1]))
+            for number in range(n_folds):
+                within = np.flatnonzero(fold == number)
+                for rows in np.split(within, np.arange(ROWS_AT_ONCE, len(within), ROWS_AT_ONCE)):
+                    of_one, of_other = hot.of_rows(rows), beside.of_rows(rows)
+                    for total, values in zip(sums[:, number], (slopes, curvature), strict=True):
+                        rounded = np.rint(values[rows, k] / (unit * GRID)) * GRID
+                        with one_thread():
+                            total += of_one.T @ (of_other * rounded[:, None])
+            whole = sums.sum(axis=1)
+            for number in range(n_folds + 1):
+                first, second = whole if number == n_folds else whole - sums[:, number]
+                gains[number][np.ix_(one, other)] += _gains(first * unit, second * unit, hot.starts, beside.starts, l2)
+    for of_fold in gains:
+        upper = np.triu(of_fold, 1)
+        of_fold[:] = upper + upper.T
+    return gains
+
+
+class StepIndicators:
+    """Dense indicators of the steps of some features, of some rows at a time.
+
+    Attributes
+    ----------
+    starts : (n_features + 1,) ints
+        The first column of each feature, then the number of columns.
+    """
+
+    def __init__(self, steps: np.ndarray):
+        self._steps = steps
+        self.starts = np.concatenate([[0], np.cumsum(steps.max(axis=0, initial=0) + 1)])
+
+    def of_rows(self, rows: np.ndarray) -> np.ndarray:
+        """The indicators of these rows, (n_rows, n_columns)."""
+        hot, own = np.zeros((len(rows), self.starts[-1])), self._steps[rows]
+        row, feature = np.nonzero(own >= 0)
+        hot[row, self.starts[feature] + own[row, feature]] = 1.0
+        return hot
+
+
+def _gains(first: np.ndarray, second: np.ndarray, rows: np.ndarray, columns: np.ndarray, l2: float) -> np.ndarray:
+    """The gain of each pair of two blocks of features, from the sums of slopes and curvatures in all cells.
+
+    `rows` and `columns` are the first cells of the features of both blocks.
+    """
+
+    def drop(G: np.ndarray, H: np.ndarray) -> np.ndarray:
+        """Twice the drop of a Newton step less 1 by chance; 0 in cells without rows."""
+        return np.where(H > 0.0, (G * G) / (H + l2) - H / (H + l2), 0.0)
+
+    def by_rows(values: np.ndarray) -> np.ndarray:
+        return np.add.reduceat(values, rows[:-1], axis=0)
+
+    def by_columns(values: np.ndarray) -> np.ndarray:
+        return np.add.reduceat(values, columns[:-1], axis=1)
+
+    cells = by_columns(by_rows(drop(first, second)))
+    alone = by_rows(drop(by_columns(first), by_columns(second)))
+    return cells - alone - by_columns(drop(by_rows(first), by_rows(second)))
+
+
+def best_pairs(gains: np.ndarray, number: int) -> list[tuple[int, int]]:
+    """The pairs of the highest gains (d, d) above 0, best first, at most `number`."""
+    i, j = np.triu_indices(len(gains), 1)
+    found = gains[i, j]
+    order = np.lexsort([j, i, -found])[:number]
+    return [(int(i[one]), int(j[one])) for one in order if found[one] > 0.0]

@@ -9,10 +9,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from streamnb.additive.fit import NUMBERS, fit_terms
+from streamnb.additive.choice import NUMBERS, centred
+from streamnb.additive.fit import FittedTerms, fit_classes
+from streamnb.additive.losses import ClassLosses
 from streamnb.additive.model import CHECKS, L2, AdditiveModel, TermsRequest, choices
 from streamnb.additive.terms import TermTables
-from streamnb.core import guesses, messages, persistence
+from streamnb.core import guesses, persistence
 from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.encoding.opening import with_table
 from streamnb.encoding.terms import TermColumns
@@ -20,15 +22,18 @@ from streamnb.estimators.feature_tables import number_of
 from streamnb.estimators.preparation import StepRequest, fitting, opened_to_read_again
 from streamnb.estimators.trained import TrainedClassifier, learner_of
 from streamnb.evaluation.scorers import as_scorer
+from streamnb.models.linear import LinearModel
 from streamnb.passes.checkpoint import checkpoint_folder
 from streamnb.passes.contract import Reading, RunOptions
 from streamnb.passes.run import run_reads
+from streamnb.problem.schemes import as_scheme
+from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.table_opening import ANY
 from streamnb.selection.fold_models import ModelGroups
 from streamnb.selection.score_table import check_choice
 from streamnb.training.fitting import DescentMethod
-from streamnb.training.learner import Learner
+from streamnb.training.learner import FittedModel, Learner
 from streamnb.training.objectives import softmax_of
 
 CELLS_OF_PAIR = 32 * 32  # at most
@@ -210,13 +215,23 @@ class AdditiveClassifier(AdditiveModel, TrainedClassifier):
         rows = opened_to_read_again(self, given, options, layer, beside)
         coded = yield from self._coded(rows, options)
         options = replace(options, checkpoint=checkpoint_folder(options.checkpoint))
-        request = replace(self._request(coded, groups, as_scorer(self.scoring)), settles=settles)
-        terms = yield from fit_terms(self._learner(), coded, rows, request, options)
-        self._preparation = replace(self._preparation, step=terms.step, requested="terms")
-        self._keep(terms.fitted)
-        self._keep_terms(terms.tables, terms.best, terms.judged)
-        if terms.fitted.warning:
-            messages.warn(terms.fitted.warning)
+        request, scorer = self._request(coded, groups, settles), as_scorer(self.scoring)
+        found = yield from fit_classes(type(self).__name__, coded, rows, request, scorer, options)
+        self._preparation = replace(self._preparation, step=found.step, requested="terms")
+        self._keep(FittedModel(self._model_of(found), found.history, found.converged, found.report))
+        deviations = found.losses.of_classes(found.tables.std, (0.5, 0.5))
+        self._keep_terms(replace(found, tables=replace(found.tables, std=deviations)), request)
+
+    def _model_of(self, found: FittedTerms) -> LinearModel:
+        """The model of all classes; of more than two, the scores of a step have the mean 0 over those with rows."""
+        losses: ClassLosses = found.losses
+        weights, intercept = losses.of_classes(found.weights), losses.of_classes(found.intercept[None])[0]
+        possible = np.full(len(intercept), True)
+        if len(intercept) > 1:
+            possible = losses.weight > 0.0
+            intercept = np.where(possible, intercept - intercept[possible].mean(), -np.inf)
+        classes = losses.classes
+        return LinearModel(classes, centred(weights, possible), intercept, as_scheme("joint", classes), RowOptions())
 
     def _grid(self, n_labels: int | None = None) -> list[dict[str, Any]]:
         return [{"l2": l2, "l1": 0.0} for l2 in choices("l2", self.l2, L2)]
@@ -237,9 +252,9 @@ class AdditiveClassifier(AdditiveModel, TrainedClassifier):
         return ("sum",), folds, pooled, n_columns
 
     def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
-        learner, options = self._learner(), RunOptions(memory_limit=limit)
-        groups = ModelGroups.of(learner.method, len(self._grid()) * n_folds, n_features, n_rows, options)
-        return groups.planned(READS_TO_CHOOSE + learner.n_scans + learner.most_reads)  # models of a sample take none
+        options = RunOptions(memory_limit=limit)
+        groups = ModelGroups.of(self._learner().method, len(self._grid()) * n_folds, n_features, n_rows, options)
+        return groups.planned(READS_TO_CHOOSE + int(self.max_passes))  # models of a sample take none
 
     def _opened(self, X: Any, *beside: Any, labelled: bool = True) -> Source:
         return self._counting_absent(super()._opened(X, *beside, labelled=labelled))

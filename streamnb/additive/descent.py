@@ -4,12 +4,16 @@ The prior of a term is a tree: a step differs from the coarser one that it is pa
 variance is the square of a factor over l2. A row has one column of each term, so second derivatives within a term are
 diagonal, and its weights given the others follow from two passes over the tree. That is how the gradient is
 preconditioned; descent goes along conjugate gradients, by Newton's step in the scores along them.
+
+The model of all rows is trained in the same way: the gradient of all rows at a point, less that of the sample, is added
+to the loss of the sample, whose minimum is the next point (Shamir, Srebro, Zhang, ICML 2014). Columns that the sample
+has too few rows of are held back by the curvature that it lacks.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,14 +38,34 @@ class TermWeights:
     weights: np.ndarray
     pulls: np.ndarray
 
+    def towards(self, other: "TermWeights", share: float) -> "TermWeights":
+        """The point after this share of the way to another one."""
+        weights = self.weights + share * (other.weights - self.weights)
+        return TermWeights(weights, self.pulls + share * (other.pulls - self.pulls))
+
+    @property
+    def penalty(self) -> float:
+        return 0.5 * float(np.einsum("ij,ij->", self.weights, self.pulls))
+
+
+class AllRows(NamedTuple):
+    """The gradient (n_columns + 1, R) of the losses of all rows at a point, and the weights of the rows of columns."""
+
+    gradient: np.ndarray
+    counts: np.ndarray
+
 
 @dataclass(frozen=True, eq=False)
 class LaneModel:
-    """A model to train: the fold that is left out, the variance of each step about its parent, and where to start."""
+    """A model to train: the fold that is left out, the variance of each step about its parent, and where to start.
+
+    With `all_rows`, the sampled rows stand for these.
+    """
 
     fold: int
     variance: np.ndarray
     start: TermWeights | None
+    all_rows: AllRows | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +80,7 @@ class TermRows:
     places : (n_terms, n_rows) int32
         The column of each term; the number of columns where a row has none.
     losses : TermLosses
-    weight, fold : (n_rows,)
+    targets, weight, fold : (n_rows,)
     """
 
     columns: TermColumns
@@ -64,6 +88,7 @@ class TermRows:
     leaves: np.ndarray
     places: np.ndarray
     losses: TermLosses
+    targets: np.ndarray
     weight: np.ndarray
     fold: np.ndarray
 
@@ -131,8 +156,8 @@ class TermDescent:
         self._of_lane = np.minimum(np.arange(n_lanes) // width, n_models - 1)  # further lanes repeat the last model
         self._first = np.arange(n_models) * width
         folds = np.array([model.fold for model in models], np.int64)
-        self._others = LaneRows(rows.weight, rows.fold, folds[self._of_lane])
-        self._n_rows, intercepts = rows.losses.intercepts(rows.weight, rows.fold, folds)
+        self._others = LaneRows(rows.targets, rows.weight, rows.fold, folds[self._of_lane])
+        self._n_rows, intercepts = rows.losses.intercepts(rows.targets, rows.weight, rows.fold, folds)
         self._variance = np.stack([model.variance for model in models], axis=1)[:, self._of_lane]
         self._nodes, self._shrink = np.empty_like(self._variance), np.empty_like(self._variance)
         starts = [
@@ -142,33 +167,62 @@ class TermDescent:
         self.weights, self.pulls = (lanes_of([getattr(one, name) for one in starts]) for name in ("weights", "pulls"))
         self.scores = rows.scores(self.weights)
         self._slopes, self._work = np.empty_like(self.scores), np.empty_like(self.scores)
-
-    def trained(self) -> list[TermWeights]:
-        """Train until another step gains little, and return the weights of each model."""
-        rows = self._rows
-        objective = self._losses(np.zeros_like(self.scores), np.zeros(len(self._first)))
-        objective += 0.5 * self._dots(self.weights, self.pulls)
+        self._objective = self._losses(np.zeros_like(self.scores), np.zeros(n_models))
+        self._objective += 0.5 * self._dots(self.weights, self.pulls)
         rows.losses.curvatures(self.scores, self._slopes, self._others, self._work)
-        curvature = self._sums(self._work)
-        kernels.divide_by_prior(rows.parents, rows.leaves, self._variance, curvature[:-1], self._shrink)
+        self._curvature, self._gradient = self._sums(self._work), self._sums(self._slopes)
+        self._lacking: np.ndarray | None = None  # curvature of all rows that the sample lacks
+        if models[0].all_rows is not None:
+            self._stand_for(models[0].all_rows)
+        kernels.divide_by_prior(rows.parents, rows.leaves, self._variance, self._curvature[:-1], self._shrink)
+        self._gradient += self.pulls
+
+    def _stand_for(self, all_rows: AllRows) -> None:
+        """Correct the loss of the sample of the only model, so that its gradient at the start is that of all rows."""
+        width, counts = self._rows.width, self._rows.counts
+        mean = self._curvature[-1] / self._n_rows[0]
+        per_row = np.divide(
+            self._curvature[:-1], counts[:, None], out=np.tile(mean, (len(counts), 1)), where=counts[:, None] > 0.0
+        )
+        self._lacking = np.zeros_like(self._curvature)
+        self._lacking[:-1] = per_row * np.maximum(all_rows.counts - counts, 0.0)[:, None]
+        self._curvature += self._lacking
+        self._tilt = lanes_of([all_rows.gradient]) - self._gradient
+        self._tilt[:, width:] = 0.0
+        self._gradient += self._tilt
+
+    def expected_gain(self) -> float:
+        """About what descent of the first model gains from its start, as a share of what gains are compared with."""
+        steepest, _ = self._preconditioned()
+        square = self._dots(self._gradient, steepest, intercepts=True)
+        size = self._rows.losses.size(self._objective, self._n_rows)
+        return max(-0.5 * float(square[0] / size[0]), 0.0)
+
+    def trained(self, least_gain: float | None = None, most_reads: int | None = None) -> list[TermWeights]:
+        """Train until another step gains little, and return the weights of each model."""
+        rows, objective = self._rows, self._objective
+        least_gain = LEAST_GAIN if least_gain is None else least_gain
+        self._penalty = 0.5 * self._dots(self.weights, self.pulls)
         done, along, pull = objective < 0.0, np.zeros_like(self.weights), np.zeros_like(self.weights)
         last, last_square = along, np.full(len(self._first), -np.inf)
-        for _ in range(MOST_READS):
-            gradient = self._sums(self._slopes)
-            gradient += self.pulls
-            steepest, pull_there = self._preconditioned(gradient, curvature)
-            square = self._dots(gradient, steepest, intercepts=True)
-            kept = (square - self._dots(gradient, last, intercepts=True)) / last_square  # Polak and Ribiere 1969
+        for _ in range(MOST_READS if most_reads is None else most_reads):
+            steepest, pull_there = self._preconditioned()
+            square = self._dots(self._gradient, steepest, intercepts=True)
+            kept = (square - self._dots(self._gradient, last, intercepts=True)) / last_square  # Polak and Ribiere 1969
             kept = self._of_lanes(np.where(last_square < 0.0, np.maximum(kept, 0.0), 0.0))
             along, pull = along * kept, pull * kept
             along += steepest
             pull += pull_there
             last, last_square = steepest, np.minimum(square, -TINY)
-            gain = self._stepped(along, pull, self._dots(gradient, along, intercepts=True), objective, done)
+            gain = self._stepped(along, pull, self._dots(self._gradient, along, intercepts=True), objective, done)
             objective = objective - gain
-            done |= gain <= LEAST_GAIN * rows.losses.size(objective, self._n_rows)
+            done |= gain <= least_gain * rows.losses.size(objective, self._n_rows)
             if done.all():
                 break
+            self._gradient = self._sums(self._slopes)
+            self._gradient += self.pulls
+            if self._lacking is not None:
+                self._gradient += self._tilt
         self.pulls[:-1][self._variance[rows.leaves] == 0.0] = 0.0  # of terms that a model lacks
         first = self._first.tolist()
         each = [slice(lane, lane + rows.width) for lane in first]
@@ -181,11 +235,16 @@ class TermDescent:
         step, curved = self._rows.scores(along), np.zeros(len(self._of_lane))
         self._rows.losses.curve(self.scores, self._slopes, step, self._others, curved)
         of_prior, cross = self._dots(along, pull), self._dots(self.weights, pull)
-        curve, half = curved[self._first] + of_prior, 0.5 * self._dots(self.weights, self.pulls)
+        if self._lacking is not None:
+            held_back = self._lacking * along
+            of_prior += self._dots(along, held_back)
+            cross += self._dots(self._tilt, along, intercepts=True)
+        curve = curved[self._first] + of_prior
         moves = ~done & (curve > 0.0)
         length = np.where(moves, -slope, 0.0) / np.where(moves, curve, 1.0)
         for _ in range(SHORTER):
-            reached = self._losses(step, length) + half + length * (cross + 0.5 * length * of_prior)
+            of_penalty = self._penalty + length * (cross + 0.5 * length * of_prior)
+            reached = self._losses(step, length) + of_penalty
             worse = moves & ~(reached <= objective + ROUNDING * np.abs(objective))
             if not worse.any():
                 break
@@ -193,6 +252,9 @@ class TermDescent:
         by = self._of_lanes(length)
         for values, change in ((self.weights, along), (self.pulls, pull), (self.scores, step)):
             values += by * change
+        if self._lacking is not None:
+            self._tilt += by * held_back
+        self._penalty = of_penalty
         return np.where(moves, objective - reached, 0.0)
 
     def _losses(self, step: np.ndarray, length: np.ndarray) -> np.ndarray:
@@ -209,12 +271,13 @@ class TermDescent:
         add_intercepts(values, np.zeros(values.shape[1]), total[-1])
         return total
 
-    def _preconditioned(self, gradient: np.ndarray, curvature: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _preconditioned(self) -> tuple[np.ndarray, np.ndarray]:
         """The step of weights where each term and the intercept are solved alone, and how it changes the pull.
 
         Terms are about their means, so that they are independent of the intercept.
         """
-        rows, slope, whole = self._rows, gradient[-1], curvature[-1]
+        rows, gradient, curvature = self._rows, self._gradient, self._curvature
+        slope, whole = gradient[-1], curvature[-1]
         per_row = np.divide(1.0, whole, out=np.zeros_like(whole), where=whole > 0.0)
         means = curvature[:-1] * per_row
         right = means * slope

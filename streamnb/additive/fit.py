@@ -1,48 +1,85 @@
 """Fits an additive model: codes of features, a choice on a sample of the rows, then the weights of all rows."""
 
-from collections.abc import Callable, Sequence
+import time
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from hashlib import sha256
+from operator import add
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
-from streamnb.additive.choice import ALL, AdditiveChooser, ClassJudge, FoldStage, JudgedPoint, TermJudge
+from streamnb.additive.choice import (
+    ALL,
+    AdditiveChooser,
+    AdditiveRequest,
+    FoldStage,
+    JudgedPoint,
+    choose,
+    deviations_of,
+)
+from streamnb.additive.descent import (
+    LEAST_GAIN,
+    ROUNDING,
+    SHORTER,
+    AllRows,
+    LaneModel,
+    TermDescent,
+    TermRows,
+    TermWeights,
+    lanes_of,
+)
 from streamnb.additive.layers import AdditiveTerms
-from streamnb.additive.terms import TermTables, of_terms, purified
+from streamnb.additive.losses import (
+    ClassJudge,
+    ClassLosses,
+    NumberJudge,
+    NumberLosses,
+    NumberScoring,
+    TermJudge,
+    TermLosses,
+)
+from streamnb.additive.terms import TermTables, purified
 from streamnb.core import memory
 from streamnb.encoding.bins import BinEdges
-from streamnb.encoding.learning import StepsOfFolds, prepared
+from streamnb.encoding.learning import prepared
 from streamnb.encoding.table_codes import BinCodes, LevelCodes
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.terms import CodedFeatures, TermColumns, codes_of
 from streamnb.evaluation.scorers import Scorer
-from streamnb.models.linear import LinearModel
-from streamnb.passes.contract import Reading, ReadRequest, RunOptions
+from streamnb.fits.fit import Fit, reads_of
+from streamnb.fits.passes import Pass, StatisticTask
+from streamnb.fits.statistic import Statistic
+from streamnb.kernels import descent
+from streamnb.kernels import terms as kernels
+from streamnb.kernels.lanes import LANES
+from streamnb.passes.contract import Reading, ReadRequest, Report, RunOptions
+from streamnb.regression.conformal import Residuals
+from streamnb.regression.newton import ONE_CLASS, ExposedSums
+from streamnb.rows.boundary import checked
 from streamnb.rows.preparing import RowOptions
+from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, folding_of, run_scan
-from streamnb.selection.folded_scan import scan_to_train
-from streamnb.selection.score_table import EndOfGrid
-from streamnb.selection.split_intervals import standard_error
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.row_sample import SampledRows, SampleTask
 from streamnb.stats.totals import whole
-from streamnb.training.fitting import LayeredMethod
-from streamnb.training.learner import FittedModel, Learner
-from streamnb.training.objectives import of_rows, softmax_of
+from streamnb.training.fitting import USUAL
+from streamnb.training.learner import check_rows
+from streamnb.training.objectives import of_rows
+from streamnb.training.reading import WEIGHTS_KEY, power_above
 
 SAMPLE = 1 << 16  # rows on which penalties and pairs are chosen
 MOST_VALUES = 1 << 25  # of these rows; of more features the sample has fewer rows
 LEAST_ROWS = 100
 BYTES_OF_VALUE = 64  # of a sampled row and of its codes and indicators, while models are chosen
-LEAST_FACTOR = 1.0  # of the penalty of pairs: smaller ones than of features follow from l2
-MOST_FURTHER = 8  # penalties beyond the end of the default ones
-NUMBERS = 5, 10, 20, 40  # of pairs, for "auto"
-MOST_WEIGHTS = 1 << 20  # of the cells of pairs of all classes, for "auto"; each takes some 300 bytes in training
-CLEAR = 0.25  # standard errors of the mean difference by which more pairs must be better
 OF_EACH_CLASS = 200  # rows of a rare class in the sample, if it has as many
-MOST_FEATURES = 200  # whose pairs are ranked; of more, those that matter most alone
+OF_SAMPLE = 0.01  # what the last step on a complete sample gains, as a share of what is left to gain in the end
+OF_EXPECTED = 0.02  # the same of other samples, as a share of what is left before
+READS_OF_SAMPLE = 500
+HEADROOM = 2.0  # for losses that rise
+ALL_ROWS = 1.0 - 1e-9  # the share of the weight of all rows that a sample of all of them has
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,77 +133,99 @@ class CodedRows:
         return cls(rows, None, features, firsts, ordered, np.array(missing, bool))
 
 
-@dataclass(frozen=True)
-class AdditiveRequest:
-    """The parameters of the choice and fit of an additive model.
+@dataclass(frozen=True, eq=False)
+class FittedTerms:
+    """A fitted additive model, the step that makes its columns, and what is known of its terms.
 
     Attributes
     ----------
-    l2, pair_factors : numbers to choose from
-    going_on : list of str
-        Those of "l2" and "pair_factor" of which further ones are tried where an end is clearly the best.
-    interactions : int, "auto" or pairs of names
-    resolutions : numbers of steps coarser than the bins, ascending
-    monotone : dict of name to 1 or -1
-    folds, groups, seed, scorer
-        The folds, their groups and seed, and the scores by which points are judged.
-    settles : callable, optional
-        Whether no other point than the first is tried, given its scores on the folds by each scorer.
+    step : TermColumns
+    weights, intercept : (n_columns, R), (R,)
+    tables : TermTables
+    best, judged : JudgedPoint, list of them
+    losses : TermLosses
+    history : dict of arrays
+        The objective, the norm of its gradient and the seconds of each read.
+    converged : bool
+    left : float
+        The norm of the last gradient, as a share of that where weights are 0.
+    report : Report
+    residuals : Residuals, optional
+        Those of held-out rows of numbers; None where they have offsets, which a sample does not keep.
     """
 
-    l2: Sequence[float]
-    pair_factors: Sequence[float]
-    going_on: Sequence[str]
-    interactions: Any
-    resolutions: Sequence[int]
-    monotone: dict[str, int]
-    folds: Any
-    groups: Any
-    seed: int
-    scorer: Scorer | None
-    settles: Callable[[dict[str, np.ndarray]], bool] | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class FittedTerms:
-    """A fitted additive model, the step that makes its columns, and what is known of its terms."""
-
-    fitted: FittedModel
     step: TermColumns
+    weights: np.ndarray
+    intercept: np.ndarray
     tables: TermTables
     best: JudgedPoint
     judged: list[JudgedPoint]
+    losses: Any
+    history: dict[str, np.ndarray]
+    converged: bool
+    left: float
+    report: Report
+    residuals: Residuals | None = None
 
 
-def fit_terms(
-    learner: Learner,
-    coded: CodedRows,
-    given: Source,
-    request: AdditiveRequest,
-    options: RunOptions,
+def fit_classes(
+    name: str, coded: CodedRows, given: Source, request: AdditiveRequest, scorer: Scorer, options: RunOptions
 ) -> Reading[FittedTerms]:
     """Choose penalties and pairs on a sample of the rows, and train the weights on all of them.
 
-    `given` are the rows before their numbers became codes.
+    `name` is that of the estimator, for messages; `given` are the rows before their numbers became codes.
     """
     folding, rows = folding_of(coded.rows, request.folds, request.groups, 1, request.seed)
     scan = ClassScan(("sum",), RowOptions(), folding=folding, memory_limit=options.memory_limit)
     stats, report = yield from run_scan(scan, rows, options.of_pass("codes"))
-    _check_classes(stats, request, learner.name)
-    size = sample_size(coded)
-    each = max(min(OF_EACH_CLASS, size // len(stats.classes)), 1)
-    check_sample(coded, min(size + each * len(stats.classes), stats.n_rows), options)
-    task = SampleTask(stats.classes, stats.folding, size, each=each, missing=True, n_rows=stats.n_rows)
-    sample, more = yield ReadRequest(task, rows, options.of_pass("choice"))
-    drawn = sample.drawn()
-    drawn = replace(drawn, X=codes_of(drawn.X, coded.firsts))
-    del sample  # its codes are kept, in a third of the bytes
-    assert request.scorer is not None
-    judge = ClassJudge(learner.name, drawn, stats.classes, len(stats.folds), request.scorer)
-    choice = chosen_terms(coded, counts_of(stats), drawn, judge, len(stats.folds), request, options)
+    _check_classes(stats, request, name)
+    losses, n_classes = ClassLosses(stats.classes, stats.weight), len(stats.classes)
+    each = max(min(OF_EACH_CLASS, sample_size(coded) // n_classes), 1)
+    counts = whole(of_rows(stats).table("sum")).value()[0]
+    drawn, of_sample = yield from _sampled(coded, stats, rows, each * n_classes, options, stats.classes, each=each)
+    judge = ClassJudge(name, drawn, losses, len(stats.folds), scorer)
+    known = KnownRows(counts, stats.n_rows, stats.total_weight, len(stats.folds))
+    choice = chosen_terms(coded, known, judge, request, options)
     del drawn, judge
-    found = yield from _of_all_rows(learner, coded, request, choice, given, options)
-    return replace(found, fitted=replace(found.fitted, report=report + more + found.fitted.report))
+    found = yield from _of_all_rows(coded, given, known, losses, choice, request, options)
+    return replace(found, report=report + of_sample + found.report)
+
+
+def fit_numbers(
+    losses: NumberLosses,
+    coded: CodedRows,
+    given: Source,
+    request: AdditiveRequest,
+    scoring: NumberScoring | None,
+    options: RunOptions,
+) -> Reading[FittedTerms]:
+    """The same of numbers; `scoring` has the scores to choose by in place of the deviance that is explained."""
+    folding, rows = folding_of(coded.rows, request.folds, request.groups, 1, request.seed)
+    asked = ExposedSums.asked(losses.loss, losses.offset, folding, options.memory_limit)
+    sums, report = yield ReadRequest(StatisticTask(asked), rows, options.of_pass("codes"))
+    losses, stats = replace(losses, totals=sums.totals()), sums.targets
+    losses.check()
+    drawn, of_sample = yield from _sampled(coded, stats, rows, 0, options, ONE_CLASS, each=1, targets=losses)
+    losses = losses.in_units_of(drawn)
+    known = KnownRows(sums.moments.whole, stats.n_rows, losses.totals.weight, len(stats.folds))
+    choice = chosen_terms(coded, known, NumberJudge(drawn, losses, scoring), request, options)
+    residuals = None if losses.offset else losses.residuals_of(drawn, choice.held_out[:, 0])
+    del drawn
+    found = yield from _of_all_rows(coded, given, known, losses, choice, request, options)
+    return replace(found, report=report + of_sample + found.report, residuals=residuals)
+
+
+# ---- the sample ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class KnownRows:
+    """What is known of all rows: the weight of those with each code, their number and weight, and that of folds."""
+
+    counts: np.ndarray
+    n_rows: int
+    weight: float
+    n_folds: int
 
 
 def sample_size(coded: CodedRows) -> int:
@@ -174,59 +233,58 @@ def sample_size(coded: CodedRows) -> int:
     return min(SAMPLE, max(MOST_VALUES // len(coded.features), LEAST_ROWS))
 
 
-def check_sample(coded: CodedRows, n_rows: int, options: RunOptions) -> None:
-    """Raise where a sample of so many rows needs more memory than allowed."""
-    n_features = len(coded.features)
+def _sampled(
+    coded: CodedRows, stats: ClassStats, rows: Source, more: int, options: RunOptions, classes: np.ndarray, **how: Any
+) -> Reading[tuple[SampledRows, Report]]:
+    """A sample of the rows, with codes of features, and `more` of rare classes."""
+    size, n_features = sample_size(coded), len(coded.features)
+    n_rows = min(size + more, stats.n_rows)
     what = f"a sample of {n_rows:,} rows of {n_features:,} features"
     needed, cure = BYTES_OF_VALUE * n_rows * n_features, "give a larger memory_limit, or fewer features"
     memory.check(what, needed, options.memory_limit, cure)
+    task = SampleTask(classes, stats.folding, size, missing=True, n_rows=stats.n_rows, **how)
+    sample, report = yield ReadRequest(task, rows, options.of_pass("choice"))
+    drawn = sample.drawn()
+    return replace(drawn, X=codes_of(drawn.X, coded.firsts)), report  # codes take a third of the bytes
 
 
 @dataclass(frozen=True, eq=False)
 class AdditiveChoice:
-    """The terms and the point that were chosen, all points judged, and deviations of scores as in `TermTables`.
+    """The terms and the point that were chosen, and the sampled rows, on which they were.
 
-    `held_out` (n_rows, R) are the scores of the sampled rows by the models without their folds.
+    Attributes
+    ----------
+    stage : FoldStage
+        The models of the chosen terms.
+    best, judged : JudgedPoint, list of them
+    deviations : (n_columns, R)
+        Of scores, as in `TermTables`.
+    held_out : (n_rows, R)
+        The scores of the sampled rows by the models without their folds.
     """
 
-    terms: AdditiveTerms
+    stage: FoldStage
     best: JudgedPoint
     judged: list[JudgedPoint]
     deviations: np.ndarray
     held_out: np.ndarray
 
-    @property
-    def factors(self) -> np.ndarray:
-        """Factors of the steps of all layers."""
-        return self.terms.factors(self.best.point["pair_factor"])
-
-    def freedom(self, curvature: float, counts: np.ndarray) -> np.ndarray:
-        """Degrees of freedom of the terms, given the second derivative of a row's loss and the rows of each column."""
-        layers = self.terms.layers
-        curvatures = curvature * (layers.parts.T @ counts) * self.factors**2
-        return layers.degrees_of_freedom(curvatures, self.best.point["l2"])
-
 
 def chosen_terms(
-    coded: CodedRows,
-    counts: np.ndarray,
-    rows: SampledRows,
-    judge: TermJudge,
-    n_folds: int,
-    request: AdditiveRequest,
-    options: RunOptions,
+    coded: CodedRows, known: KnownRows, judge: TermJudge, request: AdditiveRequest, options: RunOptions
 ) -> AdditiveChoice:
-    """Choose on sampled rows, and free the models that were judged; `counts` are the weights of all codes."""
-    features = CodedFeatures(coded.firsts, counts, coded.ordered, coded.missing)
+    """Choose on sampled rows, and free the models that were judged."""
+    features = CodedFeatures(coded.firsts, known.counts, coded.ordered, coded.missing)
     alone = AdditiveTerms(features, tuple(request.resolutions))
-    chooser = AdditiveChooser(alone, rows, n_folds, judge, options.memory_limit)
+    chooser = AdditiveChooser(alone, judge.rows, known.n_folds, judge, options.memory_limit)
     judge.check()
     best, stage, judged = choose(chooser, request, coded.features)
-    terms = replace(alone, pairs=tuple(stage.pairs[ALL]))
-    deviations, held_out = _deviations(terms.columns(), best, stage), stage.rows.held_out(best.weights)
+    pairs = stage.pairs[ALL]
+    of_all = FoldStage(chooser, dict.fromkeys(range(ALL, known.n_folds), pairs))
+    deviations, held_out = deviations_of(of_all.terms.columns(), best, stage), stage.rows.held_out(best.weights)
     for point in judged:
         point.weights.clear()
-    return AdditiveChoice(terms, best, judged, deviations, held_out)
+    return AdditiveChoice(of_all, best, judged, deviations, held_out)
 
 
 def _check_classes(stats: ClassStats, request: AdditiveRequest, who: str) -> None:
@@ -244,181 +302,177 @@ def _check_classes(stats: ClassStats, request: AdditiveRequest, who: str) -> Non
         )
 
 
-def choose(
-    chooser: AdditiveChooser, request: AdditiveRequest, features: Sequence[str]
-) -> tuple[JudgedPoint, FoldStage, list[JudgedPoint]]:
-    """The best point, the models without each fold of its terms, and all points with their scores.
+# ---- the weights of all rows -----------------------------------------------------------------------------------------
 
-    Penalties are chosen without pairs. Then pairs are added, as many as asked for, or ever more while scores rise.
+
+@dataclass(eq=False)
+class TermSums(Statistic):
+    """The losses of rows under weights of terms, their gradient, and the weights of the rows of each column.
+
+    Parameters
+    ----------
+    losses : TermLosses
+    columns : TermColumns
+    weights : (n_columns + 1, R), intercepts last
+    grid : (n_columns + 2, 1 + R)
+        Powers of two above the sums, on which what is added is rounded, so that sums do not depend on the order.
+    top : float
+        A power of two above the losses that matter.
+
+    Attributes
+    ----------
+    sums : (n_columns + 2, 1 + R)
+        The weight of the rows, then the slopes of their losses, of each column, of all rows and of absent columns.
+    loss : float
     """
-    stage, middle = chooser.without_pairs, request.l2[len(request.l2) // 2]
-    judged = stage.judged([{"l2": middle, "l1": 0.0, "pair_factor": 1.0, "interactions": 0}])
-    if request.settles is not None and request.settles(judged[0].each):
-        return judged[0], stage, judged
-    judged += _other_penalties(request, stage, judged[0])
-    best = max(judged, key=lambda point: point.mean)
-    automatic, given = request.interactions == "auto", not isinstance(request.interactions, int | str)
-    pairs = [(features.index(one), features.index(other)) for one, other in request.interactions] if given else []
-    numbers = NUMBERS if automatic else [len(pairs) if given else request.interactions]
-    if not any(numbers) or len(features) < 2:
-        return _with_penalties_beyond(request, stage, judged, judged)
-    n_alone = len(judged)
-    if given:
-        ranked = dict.fromkeys(range(ALL, chooser.n_folds), pairs)
-    else:
-        left_out = [features.index(name) for name in request.monotone]
-        ranked = chooser.ranked(best, max(numbers), left_out, MOST_FEATURES)
-    pair_factors = request.pair_factors
-    for number in numbers:
-        chosen = {fold: pairs[:number] for fold, pairs in ranked.items()}
-        if not any(chosen.values()) or chosen == stage.pairs:
-            break
-        if automatic and chooser.n_weights(chosen[ALL]) > MOST_WEIGHTS:
-            break
-        points = [{**best.point, "pair_factor": factor, "interactions": len(chosen[ALL])} for factor in pair_factors]
-        with_pairs = FoldStage(chooser, chosen)
-        more = with_pairs.judged(points)
-        if "pair_factor" in request.going_on and len(points) > 1:
-            more = _going_on(with_pairs, more, "pair_factor", LEAST_FACTOR)
-        judged, top = judged + more, max(more, key=lambda point: point.mean)
-        if automatic and not _clearly_better(top.scores, best.scores):
-            break
-        best, stage, pair_factors = top, with_pairs, [top.point["pair_factor"]]
-    if stage is chooser.without_pairs:
-        return _with_penalties_beyond(request, stage, judged[:n_alone], judged)
-    more = _other_penalties(request, stage, best)  # pairs may bear a smaller one than features alone
-    return _with_penalties_beyond(request, stage, [best, *more], judged + more)
+
+    losses: TermLosses
+    columns: TermColumns
+    weights: np.ndarray
+    grid: np.ndarray
+    top: float
+    sums: Annotated[np.ndarray, np.add]
+    loss: Annotated[float, add] = 0.0
+    title = "read"
+
+    @classmethod
+    def asked(cls, losses: TermLosses, columns: TermColumns, weights: np.ndarray, most: np.ndarray, top: float) -> Self:
+        """The sums of no rows, given the `most_rows` of a column, and a loss that is above that of all rows."""
+        bounds = np.repeat(losses.bounds(most, top)[:, None], losses.width, axis=1)
+        grid = power_above(np.column_stack([most, bounds]))
+        return cls(losses, columns, weights, grid, float(power_above(top)), np.zeros(grid.shape))
+
+    def add_block(self, block: Block) -> None:
+        (chunk, _), n_columns, width = checked(block, missing=True), self.columns.n_columns, self.losses.width
+        places = self.columns.places_of(self.columns.codes(chunk), n_columns + 1)
+        targets, weight = self.losses.rows(block)
+        table = lanes_of([np.pad(self.weights, ((0, 1), (0, 0)))])
+        scores = np.broadcast_to(table[n_columns], (block.n_rows, table.shape[1])).copy()
+        kernels.score_terms(places, table.reshape(-1, LANES), scores)
+        slopes, losses = self.losses.evaluated(np.ascontiguousarray(scores[:, :width]), targets)
+        counted = np.where(weight > 0.0, weight, 0.0)[:, None]
+        total, largest = np.zeros((1, 1)), np.zeros((1, 1))
+        descent.add_losses(losses[:, None], counted, np.array([self.top]), total, largest)
+        self.loss += float(total[0, 0])
+        values = np.column_stack([counted, np.where(counted > 0.0, counted * slopes, 0.0)])
+        kernels.sum_terms(places, values, 3.0 * self.grid, self.sums)
+        descent.add_intercepts(values, 3.0 * self.grid[n_columns], self.sums[n_columns])
+
+    def ended(self, report: Report) -> Self:
+        return self
+
+    def about(self) -> dict[str, str]:
+        known = {"the task": type(self).__name__, "losses": repr(self.losses), "terms": repr(self.columns)}
+        return known | {WEIGHTS_KEY: sha256(np.ascontiguousarray(self.weights).tobytes()).hexdigest()[:16]}
+
+    @property
+    def all_rows(self) -> AllRows:
+        """What the sample stands for."""
+        return AllRows(self.sums[:-1, 1:], self.sums[:-2, 0])
+
+    def objective(self, at: TermWeights) -> float:
+        """The losses, as far as they matter, and the penalty."""
+        return min(self.loss, 2.0 * self.top) + at.penalty
 
 
-def _other_penalties(request: AdditiveRequest, stage: FoldStage, best: JudgedPoint) -> list[JudgedPoint]:
-    """Points that differ from this one in l2: all that were given, or the usual ones as far as scores rise."""
-    l2, judged = best.point["l2"], list[JudgedPoint]()
-    larger, smaller = sorted(one for one in request.l2 if one > l2), sorted(one for one in request.l2 if one < l2)[::-1]
-    last = {True: best.mean, False: best.mean}
-    while larger or smaller:
-        for point in stage.judged([{**best.point, "l2": side.pop(0)} for side in (larger, smaller) if side]):
-            above = point.point["l2"] > l2
-            if "l2" in request.going_on and not point.mean > last[above]:
-                (larger if above else smaller).clear()
-            last[above] = point.mean
-            judged.append(point)
-    return judged
+def most_rows(columns: TermColumns, firsts: np.ndarray, counts: np.ndarray, weight: float) -> np.ndarray:
+    """The most rows that each column of terms can have, then twice the `weight` of all rows, (n_columns + 2,).
 
-
-def _with_penalties_beyond(
-    request: AdditiveRequest, stage: FoldStage, along: list[JudgedPoint], judged: list[JudgedPoint]
-) -> tuple[JudgedPoint, FoldStage, list[JudgedPoint]]:
-    """The best of points `along` that differ in their penalty, which may go on, the stage, and all points judged.
-
-    This comes last: where features say nothing by themselves, their penalty would leave no room for pairs.
+    Those of a cell of a pair are at most those of the steps of either feature.
     """
-    further = _going_on(stage, along, "l2")[len(along) :] if "l2" in request.going_on else []
-    return max([*along, *further], key=lambda point: point.mean), stage, judged + further
+    found = [np.repeat(weight, 2)]
+    for features, sides in zip(columns.features.tolist(), columns.sides, strict=True):
+        i, j = features
+        first = np.bincount(sides[0], counts[firsts[i] : firsts[i + 1]])
+        if j >= 0:
+            second = np.bincount(sides[1], counts[firsts[j] : firsts[j + 1]])
+            first = np.minimum.outer(first, second).reshape(-1)
+        found.insert(-1, first)
+    return np.concatenate(found)
 
 
-def _going_on(stage: FoldStage, judged: list[JudgedPoint], name: str, least: float = 0.0) -> list[JudgedPoint]:
-    """Points that differ in a penalty, and further ones as long as one is clearly the best, above `least`."""
-    for _ in range(MOST_FURTHER):
-        best = max(range(len(judged)), key=lambda place: judged[place].mean)
-        points, scores = [point.point for point in judged], np.array([point.scores for point in judged])
-        end = EndOfGrid.at(points, scores, best, name, (least, np.inf))
-        if end is None:
+class TrainedTerms(NamedTuple):
+    """The weights of all rows, the weight of the rows of each column, and how training ended, as of `FittedTerms`."""
+
+    weights: np.ndarray
+    counts: np.ndarray
+    history: dict[str, np.ndarray]
+    converged: bool
+    left: float
+
+
+def trained_terms(
+    rows: TermRows, model: LaneModel, columns: TermColumns, most: np.ndarray, request: AdditiveRequest, complete: bool
+) -> Fit[TrainedTerms]:
+    """Train a model of all rows by reads that say how the sampled `rows` differ from them.
+
+    The first read is at the optimum of the sample where it is `complete`, else at the start of the model.
+
+    A read that finds a larger objective is followed by one on the way to it. Training ends where more would gain little
+    for each row.
+    """
+    losses, history, expected = rows.losses, list[tuple[float, float, float]](), np.inf
+    least = max(LEAST_GAIN * min(request.tol / USUAL, 1.0) ** 2, ROUNDING)
+    cold = TermDescent(rows, [replace(model, start=None)])
+    at_start, goal = cold.expected_gain(), model.start
+    point, value, shorter = rows.without_terms(cold.weights[-1, : losses.width]), losses.at_start(), 0
+    top = HEADROOM * value
+    if complete or goal is None:  # from the start, so that weights do not depend on the folds
+        (goal,) = cold.trained(OF_SAMPLE * least, READS_OF_SAMPLE)
+    del cold
+    while True:
+        began = time.perf_counter()
+        asked = TermSums.asked(losses, columns, goal.weights, most, top)
+        (sums,) = yield [Pass(StatisticTask(asked))]
+        objective, seconds = sums.objective(goal), time.perf_counter() - began
+        rises = not objective <= value + ROUNDING * abs(value)
+        if rises and shorter < SHORTER and len(history) + 1 < request.max_passes:
+            history.append((objective, np.sqrt(expected), seconds))
+            goal, shorter = point.towards(goal, 0.25), shorter + 1
+            continue
+        point, value, shorter = goal, objective, 0
+        corrected = TermDescent(rows, [replace(model, start=point, all_rows=sums.all_rows)])
+        expected = corrected.expected_gain()
+        history.append((objective, np.sqrt(expected), seconds))
+        converged = expected <= least
+        if converged or len(history) >= request.max_passes:
             break
-        judged = judged + stage.judged([{**points[best], name: end.further}])
-    return judged
-
-
-def _clearly_better(scores: np.ndarray, than: np.ndarray) -> bool:
-    """Whether scores are higher on average, by more than a part of the standard error of the difference."""
-    gains = (scores - than)[~np.isnan(scores - than)]
-    return bool(len(gains)) and bool(gains.mean() > CLEAR * standard_error(gains))
+        (goal,) = corrected.trained(OF_EXPECTED * expected, READS_OF_SAMPLE)
+        del corrected
+    columns_of_history = zip(("objective", "gradient_norm", "seconds"), np.array(history).T, strict=True)
+    left = np.sqrt(expected / at_start) if at_start > 0.0 else 0.0
+    return TrainedTerms(point.weights, sums.all_rows.counts, dict(columns_of_history), converged, left)
 
 
 def _of_all_rows(
-    learner: Learner,
     coded: CodedRows,
-    request: AdditiveRequest,
-    choice: AdditiveChoice,
     given: Source,
+    known: KnownRows,
+    losses: Any,
+    choice: AdditiveChoice,
+    request: AdditiveRequest,
     options: RunOptions,
 ) -> Reading[FittedTerms]:
     """Train the weights of all rows at the best point, and make pure terms at one resolution of them."""
-    columns, layers, point = choice.terms.columns(coded.base), choice.terms.layers, choice.best.point
-    factors = choice.factors
-    method = LayeredMethod(softmax_of, len(columns.features), layers.parts, lambda point: factors)
-    learner = replace(learner, method=method)
-    rows = prepared(columns, given)  # not kept: codes, which are, take less memory
-    plain = replace(options, keeping=None)
-    scanned = yield from scan_to_train(learner, RowOptions(), StepsOfFolds(), rows, None, plain)
-    fitted = yield from learner.fit(scanned.whole, scanned.rows, point, learner.max_passes, plain, scanned.scan_report)
-    counts = counts_of(scanned.stats)
-    share = scanned.stats.weight[scanned.stats.weight > 0.0] / scanned.stats.total_weight
-    slopes = float((share * (1.0 - share)).mean())  # second derivative of a row's loss, without features
-    freedom = choice.freedom(slopes, counts)
-    weights, intercept = fitted.model.weights, fitted.model.intercept_
-    pure, intercept = pure_terms(coded, columns, weights, intercept, counts, request.monotone)
-    possible = np.isfinite(intercept)  # others are classes without rows
-    pure = _centred(pure, possible)  # probabilities do not change
-    if len(intercept) > 1:
-        intercept -= intercept[possible].mean()
-    model = LinearModel(fitted.model.classes_, pure, intercept, fitted.model.scheme)
-    deviations = _of_classes(choice.deviations, scanned.stats)
-    tables = TermTables(coded.features, counts, deviations, freedom)
-    fitted = replace(fitted, model=model, report=scanned.report + fitted.report)
-    return FittedTerms(fitted, columns, tables, choice.best, choice.judged)
-
-
-def pure_terms(
-    coded: CodedRows,
-    columns: TermColumns,
-    weights: np.ndarray,
-    intercept: np.ndarray,
-    counts: np.ndarray,
-    monotone: dict[str, int],
-) -> tuple[np.ndarray, np.ndarray]:
-    """Weights and intercepts of pure terms, of which the monotone ones rise or fall."""
-    pure, intercept = purified(columns, weights, intercept, counts)
-    for name, direction in monotone.items():
+    terms, point, rows = choice.stage.terms, choice.best.point, choice.stage.rows
+    columns = terms.columns(coded.base)
+    share = float(rows.weight.sum()) / known.weight
+    rows = replace(rows, weight=rows.weight / share)
+    most, plain = most_rows(columns, coded.firsts, known.counts, known.weight), replace(options, keeping=None)
+    training = trained_terms(rows, choice.stage.model(point, ALL), columns, most, request, share > ALL_ROWS)
+    check = partial(check_rows, before=known.n_rows)
+    trained, report = yield from reads_of(training, given, plain, check=check)
+    counts, intercept = trained.counts, trained.weights[-1]
+    weights, intercept = purified(columns, trained.weights[:-1], intercept, counts)
+    for name, direction in request.monotone.items():
         j = coded.features.index(name)
-        first, last = columns.starts[j], columns.starts[j + 1] - int(coded.missing[j])
-        pure[first:last] = monotone_steps(pure[first:last], counts[first:last], direction > 0)
-    return pure, intercept
-
-
-def _deviations(columns: TermColumns, best: JudgedPoint, stage: FoldStage) -> np.ndarray:
-    """Standard deviations of scores (n_columns, R) over the models without each fold; NaN for too few of them."""
-    of_models, own = [], stage.rows.columns
-    for fold, weights in best.weights.items():
-        pure = of_terms(own, purified(own, weights[:-1], weights[-1], stage.rows.counts)[0], columns)
-        lacks = [j >= 0 and (i, j) not in stage.pairs[fold] for i, j in columns.features.tolist()]
-        pure[np.repeat(lacks, columns.widths)] = np.nan
-        of_models.append(_centred(pure, np.full(pure.shape[1], True)))
-    known = np.isfinite(of_models).sum(axis=0)
-    mean = np.nansum(of_models, axis=0) / np.maximum(known, 1)
-    squares = np.nansum((np.array(of_models) - mean) ** 2, axis=0)
-    return np.where(known > 1, np.sqrt(squares / np.maximum(known - 1, 1)), np.nan)
-
-
-def _of_classes(deviations: np.ndarray, stats: ClassStats) -> np.ndarray:
-    """Deviations of the scores of the classes that the sample has, with 0 for classes without rows."""
-    seen = stats.weight > 0.0
-    if seen.all():
-        return deviations
-    found = np.zeros((len(deviations), len(seen)))
-    found[:, seen] = deviations / 2.0 if deviations.shape[1] == 1 else deviations  # of two classes, w / 2 and -w / 2
-    return found
-
-
-def _centred(scores: np.ndarray, possible: np.ndarray) -> np.ndarray:
-    """Scores (n_steps, K) less their mean over the `possible` classes (K,), 0 for others; one score stays as it is."""
-    if scores.shape[1] == 1:
-        return scores
-    return np.where(possible, scores - scores[:, possible].mean(axis=1, keepdims=True), 0.0)
-
-
-def counts_of(stats: ClassStats) -> np.ndarray:
-    """The weight of the rows of each indicator, (n_columns,)."""
-    return whole(of_rows(stats).table("sum")).value()[0]
+        steps = slice(columns.starts[j], columns.starts[j + 1] - int(coded.missing[j]))
+        weights[steps] = monotone_steps(weights[steps], counts[steps], direction > 0)
+    curvatures = losses.curvature() * (terms.layers.parts.T @ counts) * terms.factors(point["pair_factor"]) ** 2
+    freedom = terms.layers.degrees_of_freedom(curvatures, point["l2"])
+    tables = TermTables(coded.features, counts, choice.deviations, freedom, known.n_rows)
+    how = trained.history, trained.converged, trained.left, report
+    return FittedTerms(columns, weights, intercept, tables, choice.best, choice.judged, losses, *how)
 
 
 def monotone_steps(scores: np.ndarray, counts: np.ndarray, increasing: bool) -> np.ndarray:

@@ -1,24 +1,44 @@
-"""Losses of additive models in training, on sampled rows: those of classes, and those of numbers.
+"""Losses of additive models, of classes and of numbers, and how models without a fold are judged by them.
 
 Models are trained side by side in lanes, one for each row of weights. A model leaves out the rows of a fold, whose
 weight counts as 0.
 """
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple, Self
 
 import numpy as np
 
+from streamnb.core import row_checks
+from streamnb.evaluation.scorers import Scorer, check_scorer
 from streamnb.kernels import terms as kernels
-from streamnb.problem.losses import TweedieLoss
+from streamnb.problem.losses import TweedieLoss, slopes_bound
+from streamnb.problem.schemes import as_scheme
+from streamnb.regression.conformal import HeldOutResiduals, Residuals
+from streamnb.regression.newton import Exposed, LossTotals
+from streamnb.rows.row_blocks import Block
+from streamnb.selection.fold_judge import FoldJudge
+from streamnb.selection.fold_models import results_of
+from streamnb.stats.grouping import known_codes
+from streamnb.stats.row_sample import SampledRows
+from streamnb.training.learner import check_seen
 from streamnb.training.objectives import Logistic, Softmax
 
 ROWS = 1024  # of a batch, whose scores stay in the cache; their number does not depend on the models
+CONSTANT = 1e-24  # deviance, in units of that of a prediction of twice the mean; less is rounding
+EXPLAINED = 1e-6  # share of the deviance that is left where nothing more is to be gained
+NO_ROWS = LossTotals(0.0, 0.0, 0.0, 0.0, 0.0)
+NumberScoring = tuple[Callable[..., list[float]], list[str]]  # a function of predictions, and names of its scores
 
 
 class LaneRows(NamedTuple):
-    """The weights and folds of rows, (n_rows,), and the fold that each lane leaves out, (L,)."""
+    """The targets, weights and folds of rows, (n_rows,), and the fold that each lane leaves out, (L,)."""
 
+    targets: np.ndarray
     weight: np.ndarray
     fold: np.ndarray
     without: np.ndarray
@@ -36,14 +56,42 @@ class Derivatives(NamedTuple):
 
 
 class TermLosses:
-    """The losses of sampled rows in the scores of a model, which takes `width` lanes.
+    """The losses of rows in the scores of a model, which takes `width` lanes.
 
-    Arrays of scores and slopes are (n_rows, L), and slopes are those of weighted losses.
+    Targets are (n_rows,). Arrays of scores and slopes are (n_rows, L), and slopes are those of weighted losses.
     """
 
-    width: int
+    @property
+    def width(self) -> int:
+        raise NotImplementedError
 
-    def intercepts(self, weight: np.ndarray, fold: np.ndarray, folds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    # ---- of all rows, block by block ---------------------------------------------------------------------------------
+
+    def rows(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
+        """The targets and weights of the rows of a block."""
+        raise NotImplementedError
+
+    def evaluated(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Slopes of the losses in the scores (n_rows, R), and the losses (n_rows, 1), of rows of weight 1."""
+        raise NotImplementedError
+
+    def at_start(self) -> float:
+        """The losses of all rows where models have no terms."""
+        raise NotImplementedError
+
+    def curvature(self) -> float:
+        """The second derivative of a row's loss there."""
+        raise NotImplementedError
+
+    def bounds(self, counts: np.ndarray, most: float) -> np.ndarray:
+        """Upper bounds of sums of ``abs(slope)`` over rows of these weights, where all losses are at most `most`."""
+        raise NotImplementedError
+
+    # ---- of sampled rows, in lanes -----------------------------------------------------------------------------------
+
+    def intercepts(
+        self, targets: np.ndarray, weight: np.ndarray, fold: np.ndarray, folds: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The weight of the rows outside each fold, (n_folds,), and the best intercepts, (n_folds, R)."""
         raise NotImplementedError
 
@@ -68,7 +116,7 @@ class TermLosses:
         """Add the second derivatives along a step, in the first lane of each model."""
         raise NotImplementedError
 
-    def derivatives(self, scores: np.ndarray, weight: np.ndarray) -> Derivatives:
+    def derivatives(self, scores: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> Derivatives:
         """Those of the losses of rows, (n_rows, R), times their weights."""
         raise NotImplementedError
 
@@ -79,23 +127,59 @@ class TermLosses:
 
 @dataclass(frozen=True, eq=False)
 class ClassLosses(TermLosses):
-    """Logistic losses of two classes, or the softmax losses of more.
+    """Logistic losses of two classes, or the softmax losses of more. Classes without rows have no lane.
 
     Attributes
     ----------
-    own : (n_rows,)
-        The number of each row's class, of `n_classes`.
+    classes : (K,)
+    weight : (K,)
+        The weight of the rows of each class.
     """
 
-    own: np.ndarray
-    n_classes: int
+    classes: np.ndarray
+    weight: np.ndarray
+
+    @cached_property
+    def seen(self) -> np.ndarray:
+        """The numbers of the classes that have rows."""
+        return np.flatnonzero(self.weight > 0.0)
 
     @property
-    def width(self) -> int:  # type: ignore[override]
-        return 1 if self.n_classes == 2 else self.n_classes
+    def width(self) -> int:
+        return 1 if len(self.seen) == 2 else len(self.seen)
 
-    def intercepts(self, weight: np.ndarray, fold: np.ndarray, folds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        of_class = np.array([np.bincount(self.own, weight * (fold != one), self.n_classes) for one in folds])
+    def targets(self, codes: np.ndarray) -> np.ndarray:
+        """The number of each row's class among those that have rows, given that among all."""
+        return np.minimum(np.searchsorted(self.seen, codes), len(self.seen) - 1)  # rows of weight 0 have any
+
+    def rows(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
+        codes = known_codes(row_checks.check_y(block.y), self.classes, block.first_row)
+        weight = np.ones(block.n_rows) if block.weight is None else np.asarray(block.weight, np.float64)
+        return self.targets(codes), weight
+
+    def evaluated(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if self.width == 1:
+            return Logistic().losses(scores, targets[:, None].astype(np.uint8))
+        return Softmax().losses(scores, targets)
+
+    @property
+    def _share(self) -> np.ndarray:
+        return self.weight[self.seen] / self.weight.sum()
+
+    def at_start(self) -> float:
+        return -float(self.weight[self.seen] @ np.log(self._share))
+
+    def curvature(self) -> float:
+        return float((self._share * (1.0 - self._share)).mean())
+
+    def bounds(self, counts: np.ndarray, most: float) -> np.ndarray:
+        return counts
+
+    def intercepts(
+        self, targets: np.ndarray, weight: np.ndarray, fold: np.ndarray, folds: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        n_classes = len(self.seen)
+        of_class = np.array([np.bincount(targets, weight * (fold != one), n_classes) for one in folds])
         n_rows = of_class.sum(axis=1)
         share = of_class / n_rows[:, None]
         with np.errstate(divide="ignore"):
@@ -111,11 +195,10 @@ class ClassLosses(TermLosses):
         work: np.ndarray,
         losses: np.ndarray,
     ) -> None:
-        given = scores, step, length, self.own, rows.weight, rows.fold, rows.without, slopes
         if self.width == 1:
-            kernels.logistic_lanes(*given, work, losses)
+            kernels.logistic_lanes(scores, step, length, *rows, slopes, work, losses)
         else:
-            kernels.softmax_lanes(*given, self.n_classes, losses)
+            kernels.softmax_lanes(scores, step, length, *rows, slopes, len(self.seen), losses)
 
     def curvatures(self, scores: np.ndarray, slopes: np.ndarray, rows: LaneRows, out: np.ndarray) -> None:
         kernels.curvatures(slopes, rows.weight, rows.fold, rows.without, out)
@@ -124,41 +207,124 @@ class ClassLosses(TermLosses):
         if self.width == 1:
             kernels.curve_logistic(slopes, step, rows.weight, rows.fold, rows.without, out)
         else:
-            kernels.curve_softmax(slopes, step, self.own, rows.weight, rows.fold, rows.without, self.n_classes, out)
+            kernels.curve_softmax(slopes, step, *rows, len(self.seen), out)
 
-    def derivatives(self, scores: np.ndarray, weight: np.ndarray) -> Derivatives:
+    def derivatives(self, scores: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> Derivatives:
+        slopes, _ = self.evaluated(scores, targets)
         if self.width == 1:
-            slopes, _ = Logistic().losses(scores, self.own[:, None].astype(np.uint8))
-            curvatures = Logistic().hessian(scores, self.own)
+            curvatures = Logistic().hessian(scores, targets)
         else:
-            slopes, _ = Softmax().losses(scores, self.own)
-            curvatures = Softmax().hessian_diagonal(Softmax().hessian(scores, self.own))
+            curvatures = Softmax().hessian_diagonal(Softmax().hessian(scores, targets))
         return Derivatives(slopes * weight[:, None], curvatures * weight[:, None])
+
+    def of_classes(self, scores: np.ndarray, signs: tuple[float, float] = (-0.5, 0.5)) -> np.ndarray:
+        """Scores (n, R) of the classes that have rows, for all classes: 0 for others; of two, half of it each."""
+        if len(self.seen) == len(self.classes):
+            return scores
+        found = np.zeros((len(scores), len(self.classes)))
+        found[:, self.seen] = scores * np.array(signs) if self.width == 1 else scores
+        return found
 
 
 @dataclass(frozen=True, eq=False)
 class NumberLosses(TermLosses):
-    """Losses of predicted numbers.
+    """Losses of predicted numbers, in units of the deviance of a constant prediction.
 
     Attributes
     ----------
     loss : TweedieLoss
         Convex in the scores.
+    offset : bool
+        Whether y has offsets beside it.
+    totals : LossTotals
+        Of y as it is given, once it has been read.
     unit : float
-        What losses are divided by.
-    y : (n_rows,)
-        Numbers to predict.
+        What losses are divided by, so that units of y and of exposures do not matter.
+    centre, scale : float
+        Linear predictors times the scale, plus the centre, are those of y as it is given.
     """
 
     loss: TweedieLoss
-    unit: float
-    y: np.ndarray
+    offset: bool
+    totals: LossTotals = NO_ROWS
+    unit: float = 1.0
+    centre: float = 0.0
+    scale: float = 1.0
     width = 1
 
-    def intercepts(self, weight: np.ndarray, fold: np.ndarray, folds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}{(self.loss, self.offset, self.totals, self.unit, self.centre, self.scale)}"
+
+    @property
+    def exposure(self) -> float:
+        """The mean of what the weights of rows were multiplied by."""
+        return self.totals.exposed / self.totals.weight
+
+    @property
+    def middle(self) -> np.ndarray:
+        """The linear predictor of the mean target, (1,)."""
+        return self.loss.linked(np.array([self._mean]))
+
+    @property
+    def _mean(self) -> float:
+        return (self.totals.mean - self.centre) / self.scale
+
+    def targets(self, y: np.ndarray) -> np.ndarray:
+        """Targets in units of the losses."""
+        return (y - self.centre) / self.scale
+
+    def of_rows(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
+        """The targets of a block and weights, of mean 1 if rows have no others, by which scores have no offset."""
+        rows = Exposed.of(self.loss, self.offset, block)
+        return self.targets(rows.y), rows.weight / self.exposure
+
+    rows = of_rows
+
+    def check(self) -> None:
+        """Raise where all targets are 0, and the logarithm of their mean is not finite."""
+        if self.loss.link == "log" and not self.totals.mean > 0.0:
+            raise ValueError(
+                f"y is 0 in every row, so that the mean of a {self.loss.kind} model has no finite logarithm; take rows "
+                "with other targets, or loss='squared'"
+            )
+
+    def in_units_of(self, rows: SampledRows) -> Self:
+        """The same in units of the deviance of a constant prediction, by sampled rows; of squares, y is standardised.
+
+        Where y is constant, its units stay.
+        """
+        y, mean = rows.labels.data, self.totals.mean
+        losses = float(rows.weight @ self.loss.values(self.middle, y))
+        unit = 2.0 * losses / float(rows.weight.sum())
+        if not unit > CONSTANT * abs(mean) ** (2.0 - self.loss.power):
+            unit = 1.0
+        if self.loss.link == "identity":
+            return replace(self, centre=mean, scale=float(np.sqrt(unit)))
+        return replace(self, unit=unit)
+
+    def evaluated(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        losses, slopes = self.loss.evaluated(scores, targets[:, None])
+        return slopes / self.unit, np.maximum(losses, 0.0) / self.unit
+
+    def at_start(self) -> float:
+        at_mean = self.totals.loss_at(self.loss, self.loss.linked(np.array([self.totals.mean])))
+        return at_mean / (self.exposure * self.unit * self.scale**2)
+
+    def curvature(self) -> float:
+        return float(self.loss.curvatures(self.middle, np.array([self._mean]))[0]) / self.unit
+
+    def bounds(self, counts: np.ndarray, most: float) -> np.ndarray:
+        if self.loss.link == "identity":  # by Cauchy and Schwarz, of squares
+            return np.sqrt(2.0 * most / self.unit) * np.sqrt(counts)
+        level = self.totals.level / self.exposure
+        return np.full(len(counts), slopes_bound(most * self.unit, level) / self.unit)
+
+    def intercepts(
+        self, targets: np.ndarray, weight: np.ndarray, fold: np.ndarray, folds: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         outside = weight * (fold != folds[:, None])
         n_rows = outside.sum(axis=1)
-        means = (outside * self.y).sum(axis=1) / n_rows
+        means = (outside * targets).sum(axis=1) / n_rows
         return n_rows, self.loss.linked(means)[:, None]
 
     def add(
@@ -172,32 +338,43 @@ class NumberLosses(TermLosses):
         losses: np.ndarray,
     ) -> None:
         for some in self._batches(scores):
-            found, slope = self.loss.evaluated(scores[some] + length * step[some], self.y[some, None])
+            found, slope = self.loss.evaluated(scores[some] + length * step[some], rows.targets[some, None])
             weight = self._weight(rows, some)
             slopes[some] = np.where(weight > 0.0, weight * slope, 0.0)
             losses += np.where(weight > 0.0, weight * found, 0.0).sum(axis=0)
 
     def curvatures(self, scores: np.ndarray, slopes: np.ndarray, rows: LaneRows, out: np.ndarray) -> None:
         for some in self._batches(scores):
-            weight = self._weight(rows, some)
-            out[some] = np.where(weight > 0.0, weight * self.loss.curvatures(scores[some], self.y[some, None]), 0.0)
+            weight, curvatures = self._weight(rows, some), self.loss.curvatures(scores[some], rows.targets[some, None])
+            out[some] = np.where(weight > 0.0, weight * curvatures, 0.0)
 
     def curve(self, scores: np.ndarray, slopes: np.ndarray, step: np.ndarray, rows: LaneRows, out: np.ndarray) -> None:
         for some in self._batches(scores):
             weight, along = self._weight(rows, some), step[some] * step[some]
-            along *= self.loss.curvatures(scores[some], self.y[some, None])
+            along *= self.loss.curvatures(scores[some], rows.targets[some, None])
             out += np.where(weight > 0.0, weight * along, 0.0).sum(axis=0)
 
-    def derivatives(self, scores: np.ndarray, weight: np.ndarray) -> Derivatives:
+    def derivatives(self, scores: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> Derivatives:
         weight = weight[:, None] / self.unit
-        slopes = weight * self.loss.slopes(scores, self.y[:, None])
-        curvatures = weight * self.loss.curvatures(scores, self.y[:, None])
+        slopes = weight * self.loss.slopes(scores, targets[:, None])
+        curvatures = weight * self.loss.curvatures(scores, targets[:, None])
         of_rows = np.divide(slopes**2, curvatures, out=np.zeros_like(slopes), where=curvatures > 0.0)
         dispersion = float(of_rows.sum() / weight.sum()) / self.unit or 1.0
         return Derivatives(slopes / dispersion, curvatures / dispersion, dispersion)
 
     def size(self, objective: np.ndarray, n_rows: np.ndarray) -> np.ndarray:
-        return 2.0 * objective  # which is that weight for a constant prediction, and much less where y is explained
+        # twice the objective is that weight for a constant prediction, and much less where y is explained
+        return np.maximum(2.0 * objective, EXPLAINED * n_rows)
+
+    def predictions(self, scores: np.ndarray) -> np.ndarray:
+        """The numbers that scores stand for."""
+        return self.loss.mean(scores * self.scale + self.centre)
+
+    def residuals_of(self, rows: SampledRows, scores: np.ndarray) -> Residuals:
+        """The distribution of residuals of sampled rows, given their held-out scores, (n_rows,)."""
+        held_out = HeldOutResiduals.asked(self.loss, False, None, np.zeros((1, 1)))
+        held_out.add_predicted(rows.labels.data, self.predictions(scores), rows.weight)
+        return held_out.found()
 
     def _batches(self, scores: np.ndarray) -> list[slice]:
         return [slice(first, first + ROWS) for first in range(0, len(scores), ROWS)]
@@ -205,3 +382,102 @@ class NumberLosses(TermLosses):
     def _weight(self, rows: LaneRows, some: slice) -> np.ndarray:
         """The weight of rows in each lane, in units of the loss, and 0 for those left out."""
         return (rows.weight[some] / self.unit)[:, None] * (rows.fold[some, None] != rows.without)
+
+
+# ---- judging ---------------------------------------------------------------------------------------------------------
+
+
+class TermJudge:
+    """What models of sampled rows minimise, and how they are judged on the rows of a fold.
+
+    Attributes
+    ----------
+    names : list of str
+        Of the scorers, the one that decides first.
+    rows : SampledRows
+    targets : (n_rows,)
+    losses : TermLosses
+    """
+
+    names: list[str]
+    rows: SampledRows
+    targets: np.ndarray
+    losses: TermLosses
+
+    def check(self) -> None:
+        """Raise where models without a fold, or scores of them, are not defined for these rows."""
+
+    def scores(self, scores: np.ndarray, some: np.ndarray) -> list[float]:
+        """What each scorer finds of the scores (n, R) of `some` rows."""
+        raise NotImplementedError
+
+    def penalty(self, l2: float, fold: int) -> float:
+        """The penalty of the lanes of a model without a fold."""
+        return l2
+
+
+class ClassJudge(TermJudge):
+    """Judges probabilities of classes.
+
+    Parameters
+    ----------
+    name : str
+        That of the estimator, for messages.
+    rows : SampledRows
+    losses : ClassLosses
+    n_folds : int
+    scorer : Scorer
+    """
+
+    def __init__(self, name: str, rows: SampledRows, losses: ClassLosses, n_folds: int, scorer: Scorer):
+        self.names, self.rows = [one.name for one in scorer.each], rows
+        self.targets = losses.targets(np.asarray(rows.labels.indices, np.int64))
+        self.losses, self._name, self._scorer, self._n_folds = losses, name, scorer, n_folds
+        self._classes = losses.classes[losses.seen]
+        self._scheme = as_scheme("joint", self._classes)
+        self._judge = FoldJudge(self._classes, scorer.needs, n_folds)  # of one model of a fold at a time
+
+    def check(self) -> None:
+        check_scorer(self._scorer, self._judge.evaluation(self._scheme, 1))
+        for fold in range(self._n_folds):
+            counted = self.rows.weight * (self.rows.fold != fold)
+            seen = self._classes[np.bincount(self.targets, counted, len(self._classes)) > 0.0]
+            check_seen(seen.tolist(), self._name, fold)
+
+    def scores(self, scores: np.ndarray, some: np.ndarray) -> list[float]:
+        evaluation = self._judge.evaluation(self._scheme, 1)
+        evaluation.add_margins(self._scheme, scores[:, :, None], self.targets[some], self.rows.weight[some])
+        return [value for value, _, _ in results_of(self._scorer, evaluation)[0]]
+
+    def penalty(self, l2: float, fold: int) -> float:
+        if self.losses.width > 1 and len(np.unique(self.targets[self.rows.fold != fold])) == 2:
+            return 2.0 * l2  # weights w / 2 and -w / 2 have half the penalty of the one row w of a model of two classes
+        return l2
+
+
+class NumberJudge(TermJudge):
+    """Judges predicted numbers by the share of the deviance that they explain, or by scores of a search.
+
+    Parameters
+    ----------
+    rows : SampledRows
+    losses : NumberLosses
+        Whose unit is the mean deviance of a constant prediction.
+    scoring : NumberScoring, optional
+        A function that returns scores, given predictions, targets and weights of rows, and the names of its scores, of
+        which the first chooses.
+    """
+
+    def __init__(self, rows: SampledRows, losses: NumberLosses, scoring: NumberScoring | None = None):
+        self.rows, self.targets = rows, losses.targets(rows.labels.data)
+        self.losses: NumberLosses = losses
+        self._scoring, self.names = scoring, ["d2"] if scoring is None else scoring[1]
+
+    def scores(self, scores: np.ndarray, some: np.ndarray) -> list[float]:
+        losses, weight = self.losses, self.rows.weight[some]
+        if self._scoring is not None:
+            scored, _ = self._scoring
+            return scored(losses.predictions(scores[:, 0]), self.rows.labels.data[some], weight)
+        of_rows = losses.loss.values(scores[:, 0], self.targets[some])
+        total = losses.unit * float(weight.sum())
+        return [1.0 - 2.0 * float(weight @ of_rows) / total if total > 0.0 else np.nan]

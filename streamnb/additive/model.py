@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.additive.choice import JudgedPoint
-from streamnb.additive.fit import LEAST_FACTOR, AdditiveRequest, CodedRows
+from streamnb.additive.choice import LEAST_FACTOR, AdditiveRequest
+from streamnb.additive.fit import CodedRows, FittedTerms
 from streamnb.additive.tables import contributions_of_terms, term_of, term_table, terms_table
 from streamnb.additive.term_scores import TermScores
 from streamnb.additive.terms import TermTables
@@ -24,7 +24,6 @@ from streamnb.encoding.text import TextEncoding
 from streamnb.estimators.bins import Bins
 from streamnb.estimators.parameters import Check, integer_from
 from streamnb.estimators.preparation import Preparation, StepRequest, fitting, names_of
-from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.contract import Reading, RunOptions
 from streamnb.passes.run import run_reads
 from streamnb.rows.preparing import RowOptions
@@ -149,6 +148,8 @@ class AdditiveModel:
     monotone: Any
     folds: Any
     seed: int
+    tol: float
+    max_passes: int
     _fit: Callable[..., Reading[None]]
     _opened: Callable[..., Source]
     _preparation: Preparation
@@ -177,7 +178,8 @@ class AdditiveModel:
     def _profile(self) -> ColumnProfile | None:
         counts, starts = self._tables.counts, self._of_terms()[0].starts
         weight = float(counts[: starts[1]].sum())  # each row has a code of the first feature
-        return ColumnProfile("sum", RowOptions(), round(weight), weight, counts) if weight > 0.0 else None
+        n_rows = round(weight) if self._tables.n_rows is None else self._tables.n_rows
+        return ColumnProfile("sum", RowOptions(), n_rows, weight, counts) if weight > 0.0 else None
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 
@@ -194,23 +196,22 @@ class AdditiveModel:
         assert isinstance(steps.whole, BinEdges)
         return CodedRows.of_numbers(rows, steps.whole, names_of(self))
 
-    def _request(self, coded: CodedRows, groups: Any, scorer: Scorer | None = None) -> AdditiveRequest:
+    def _request(self, coded: CodedRows, groups: Any, settles: Any) -> AdditiveRequest:
         """What the parameters ask for, with names of features checked."""
         interactions, monotone = named_terms(self.interactions, self.monotone, coded)
-        points = choices("l2", self.l2, L2)
-        factors = choices("pair_factor", self.pair_factor, PAIR_FACTORS)
-        going_on = [name for name in ("l2", "pair_factor") if getattr(self, name) is None]
         return AdditiveRequest(
-            points,
-            factors,
-            going_on,
-            interactions,
-            sorted(self.resolutions)[:-1],
-            monotone,
-            self.folds,
-            groups,
-            self.seed,
-            scorer,
+            l2=choices("l2", self.l2, L2),
+            pair_factors=choices("pair_factor", self.pair_factor, PAIR_FACTORS),
+            going_on=[name for name in ("l2", "pair_factor") if getattr(self, name) is None],
+            interactions=interactions,
+            resolutions=sorted(self.resolutions)[:-1],
+            monotone=monotone,
+            folds=self.folds,
+            groups=groups,
+            seed=self.seed,
+            tol=float(self.tol),
+            max_passes=int(self.max_passes),
+            settles=settles,
         )
 
     def _counting_absent(self, rows: Source) -> Source:
@@ -220,13 +221,18 @@ class AdditiveModel:
 
     # ---- the choice --------------------------------------------------------------------------------------------------
 
-    def _keep_terms(self, tables: TermTables, best: JudgedPoint, judged: list[JudgedPoint]) -> None:
+    def _keep_terms(self, found: FittedTerms, request: AdditiveRequest) -> None:
         """Keep what a fit has found of the terms, and all points that were judged."""
-        self._tables, self._judged_by = tables, best.each
+        self._tables, self._judged_by, judged = found.tables, found.best.each, found.judged
         points = {name: np.array([one.point[name] for one in judged], kind) for name, kind in CHOSEN.items()}
-        place = next(place for place, one in enumerate(judged) if one is best)
+        place = next(place for place, one in enumerate(judged) if one is found.best)
         self._keep_choice(points, np.array([one.scores for one in judged]), place)
         self._warn_of_ends()
+        if not found.converged:
+            messages.warn(
+                f"max_passes={request.max_passes} reads were spent: the gradient is {found.left:.1e} of that of the "
+                f"start, and tol={request.tol:g}; the model is usable, more reads may make it better"
+            )
 
     def _restore_terms(self, tables: Any, judged: Any) -> None:
         """Restore from a file what `_keep_terms` keeps."""

@@ -10,11 +10,12 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from streamnb.additive.fit_numbers import NumberScoring, fit_numbers
+from streamnb.additive.fit import fit_numbers
+from streamnb.additive.losses import NumberLosses, NumberScoring
 from streamnb.additive.model import CHECKS, AdditiveModel, TermsRequest, choices
 from streamnb.additive.model import L2 as DEFAULT_L2
 from streamnb.additive.terms import TermTables
-from streamnb.core import arguments, messages, persistence
+from streamnb.core import arguments, persistence
 from streamnb.core.arguments import Rows
 from streamnb.core.row_checks import hint_at_classes
 from streamnb.encoding.opening import opened, with_table
@@ -170,21 +171,19 @@ class AdditiveRegressor(AdditiveModel, GeneralizedRegressor):
         rows.check_read_again(type(self).__name__)
         coded = yield from self._coded(rows, options)
         options = replace(options, checkpoint=checkpoint_folder(options.checkpoint))
-        request, method = self._request(coded, groups), (float(self.tol), int(self.max_passes))
-        request = replace(request, settles=settles)
-        found = yield from fit_numbers(self._loss, offset is not None, coded, rows, request, method, options, scoring)
+        request = self._request(coded, groups, settles)
+        asked = NumberLosses(self._loss, offset is not None)
+        found = yield from fit_numbers(asked, coded, rows, request, scoring, options)
+        losses: NumberLosses = found.losses
         self._used = self.get_params(deep=False)
         self._remember_exposures(offset)
         self._preparation = replace(self._preparation, step=found.step, requested="terms")
         self.report_, self.n_features_in_ = found.report, found.step.n_features
-        self._keep_weights(found.weights, found.intercept, found.trained.history, found.trained.converged)
-        self._keep_terms(found.tables, found.best, found.judged)
+        intercept = float(found.intercept[0]) * losses.scale + losses.centre
+        self._keep_weights(found.weights * losses.scale, intercept, found.history, found.converged)
+        tables = replace(found.tables, std=found.tables.std * losses.scale)
+        self._keep_terms(replace(found, tables=tables), request)
         self.residuals_ = found.residuals
-        if not self.converged_:
-            messages.warn(
-                f"max_passes={self.max_passes} reads were spent: the gradient is {found.trained.left:.1e} of that of "
-                f"the start, and tol={self.tol:g}; the model is usable, more reads may make it better"
-            )
 
     def _keep_weights(
         self, weights: np.ndarray, intercept: float, history: dict[str, np.ndarray], converged: bool

@@ -30,12 +30,15 @@ class TermTables(persistence.Parameters):
         Standard deviation of the scores over the models without each fold; NaN for pairs that few of them have.
     freedom : (n_terms,)
         Effective degrees of freedom.
+    n_rows : int, optional
+        Of the rows, which older files lack.
     """
 
     features: list[str]
     counts: Annotated[np.ndarray, "f8[n_columns]"]
     std: Annotated[np.ndarray, "f8[n_columns, R]"]
     freedom: Annotated[np.ndarray, "f8[n_terms]"]
+    n_rows: int | None = None
 
     def check(self, columns: TermColumns, n_rows: int) -> None:
         """Raise where tables loaded from a file are not of these columns, or of as many rows of weights."""

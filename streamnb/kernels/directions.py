@@ -66,29 +66,6 @@ def about_means(gradient, factors, means):
 
 
 @kernel
-def of_layers(indptr, indices, weights, out):
-    # out[c] = sum of the weights of the features that column c is part of; the last row, intercepts, is copied
-    for c in range(len(indptr) - 1):
-        for r in range(weights.shape[1]):
-            out[c, r] = 0.0
-            for p in range(indptr[c], indptr[c + 1]):
-                out[c, r] += weights[indices[p], r]
-    for r in range(weights.shape[1]):
-        out[len(out) - 1, r] = weights[len(weights) - 1, r]
-
-
-@kernel
-def add_layers(indptr, indices, of_rows, out):
-    # the other side of it: adds the sums of a column to those of the features that it is part of
-    for c in range(len(indptr) - 1):
-        for p in range(indptr[c], indptr[c + 1]):
-            for r in range(out.shape[1]):
-                out[indices[p], r] += of_rows[c, r]
-    for r in range(out.shape[1]):
-        out[len(out) - 1, r] = of_rows[len(of_rows) - 1, r]
-
-
-@kernel
 def lengths(step, roots, out):
     # out[r] = sum_j abs(step[j, r]) * roots[j]
     out[:] = 0.0

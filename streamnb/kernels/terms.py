@@ -34,6 +34,16 @@ def add_terms(places, values, total):
 
 
 @kernel
+def sum_terms(places, values, grid, total):
+    # total[places[t, i], r] += values[i, r], rounded on the grid of its column: sums are exact in any order
+    for t in range(len(places)):
+        for i in range(places.shape[1]):
+            c = places[t, i]
+            for r in range(values.shape[1]):
+                total[c, r] += (values[i, r] + grid[c, r]) - grid[c, r]
+
+
+@kernel
 def logistic_lanes(scores, step, length, own, weight, fold, without, slopes, logs, losses):
     # slopes of the logistic losses at scores + length * step, and their sums by lane, over the rows of other folds than
     # `without`; logs is as large as slopes

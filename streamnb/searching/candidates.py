@@ -42,7 +42,7 @@ from streamnb.selection.fold_models import FoldModel, judged_models, walked_mode
 from streamnb.selection.score_table import ENDS, GridScores
 
 OF_ROWS_AS_GIVEN = LinearNBCV, AdditiveClassifier  # which make columns of tables by themselves, whatever the encoding
-READS_TO_CODE = 5  # of an additive model: to learn bins, to count them, to sample, to scan, and to sample again
+READS_TO_CODE = 3  # of an additive model: to learn bins, to count them, and to sample
 LEAST_FOLDS = 3  # for a stack
 
 

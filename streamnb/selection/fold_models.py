@@ -239,7 +239,7 @@ class ModelGroups:
         of its method for the features that are used. All models together hold `beside` bytes more.
         """
         of_rows, n_used = (2 + options.threads) * (n_features + 1), n_features if n_used is None else n_used
-        model_bytes = 8 * method.n_columns(n_rows) * (of_rows + method.n_arrays * (method.n_trained(n_used) + 1))
+        model_bytes = 8 * method.n_columns(n_rows) * (of_rows + method.n_arrays * (n_used + 1))
         n_sets = max((memory.allowed(options.memory_limit) - beside) // (model_bytes * together), 1)
         return cls(n_models, model_bytes, min(n_sets * together, n_models), together)
 

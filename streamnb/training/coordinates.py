@@ -1,13 +1,10 @@
 """Maps weights between the coordinates of training and those of rows and models."""
 
 from copy import copy
-from dataclasses import dataclass, replace
-from typing import Self
 
 import numpy as np
-import scipy.sparse as sp
 
-from streamnb.kernels.directions import about_means, add_layers, of_layers, of_rows
+from streamnb.kernels.directions import about_means, of_rows
 from streamnb.training.objectives import Objective, RowSums
 from streamnb.training.reading import power_above
 
@@ -69,10 +66,6 @@ class CentredFeatures:
         out[self.kept] = values
         return out
 
-    def gathered(self, of_rows: np.ndarray) -> np.ndarray:
-        """Sums of these features, given those of the features of rows."""
-        return of_rows[self.kept[:-1]]
-
     def rounding(self, objective: Objective, most: float) -> np.ndarray:
         """Powers of two above the sums of a read for each feature of rows, if the objective is at most `most`."""
         return self.of_all(power_above(objective.bounds(self.sums, most)))
@@ -114,70 +107,3 @@ class CentredFeatures:
     def _at_means(self, weights: np.ndarray) -> np.ndarray:
         """Scores at the means of all features, without the intercepts."""
         return np.einsum("i,ij->j", self.means[:, 0], weights[:-1])
-
-
-@dataclass(frozen=True, eq=False)
-class LayeredSums:
-    """Sums of features that are sums of those of rows, for all points.
-
-    Attributes
-    ----------
-    sums : RowSums
-        Of these features, without those that no row has.
-    of_rows : CentredFeatures
-        Those of rows.
-    parts : (n_features of rows, n_features) CSR array
-        1 where a feature of rows is part of a feature; those of one layer have no features of rows in common.
-    """
-
-    sums: RowSums
-    of_rows: CentredFeatures
-    parts: sp.csr_array
-
-    @classmethod
-    def of(cls, sums: RowSums, parts: sp.csr_array) -> Self:
-        """The sums of features, given those of the features of rows, which are indicators."""
-        whole = parts.T @ sums.whole
-        used = np.flatnonzero(whole > 0.0)
-        whole, parts = whole[used], parts[:, used]
-        spread = np.maximum(whole - whole**2 / sums.weight, 0.0)
-        moments = {"whole": whole, "squares": whole, "magnitudes": whole, "spread": spread}
-        layered = replace(sums, features=used, own=parts.T @ sums.own, **moments)
-        return cls(layered, CentredFeatures(sums), parts)
-
-
-class LayeredFeatures(CentredFeatures):
-    """Centred and scaled features that are sums of those of rows, such as coarse steps, which are sums of fine ones.
-
-    The weight of a feature of rows is the sum of the weights of all features that it is part of, each times its factor.
-    So rows stay as sparse as the finest of them, however many layers of coarser features weights are trained for.
-
-    Parameters
-    ----------
-    layered : LayeredSums
-    factors : (n_features,)
-        Of all features, also of those that no row has.
-    """
-
-    def __init__(self, layered: LayeredSums, factors: np.ndarray):
-        self._parts, self._of_rows = layered.parts, layered.of_rows
-        super().__init__(layered.sums, factors[layered.sums.features])
-
-    def gathered(self, of_rows: np.ndarray) -> np.ndarray:
-        return self._parts.T @ of_rows
-
-    def rounding(self, objective: Objective, most: float) -> np.ndarray:
-        return self._of_rows.rounding(objective, most)
-
-    def for_rows(self, point: np.ndarray) -> np.ndarray:
-        out = np.empty((self._parts.shape[0] + 1, point.shape[1]))
-        of_layers(self._parts.indptr, self._parts.indices, super().for_rows(point), out)
-        return out
-
-    def of_model(self, point: np.ndarray) -> np.ndarray:
-        return self.for_rows(point)
-
-    def gradient(self, of_rows: np.ndarray) -> np.ndarray:
-        gradient = np.zeros((len(self.kept), of_rows.shape[1]))
-        add_layers(self._parts.indptr, self._parts.indices, of_rows, gradient)
-        return super().gradient(gradient)

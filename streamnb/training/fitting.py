@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from streamnb.fits.passes import Pass
 from streamnb.stats.class_stats import ClassStats
-from streamnb.training.coordinates import CentredFeatures, LayeredFeatures, LayeredSums
+from streamnb.training.coordinates import CentredFeatures
 from streamnb.training.data import TrainingData
 from streamnb.training.descent import PAIRS, Descent, Memory, Penalties, Visit
 from streamnb.training.method import Method, Reads, Trained, Trainer
@@ -81,66 +80,12 @@ class DescentMethod(Method):
     def trainer(self, data: TrainingData, point: dict[str, Any], tol: float, max_passes: int) -> Trainer:
         if data.path is not None:
             return RowPathTrainer(data, point["l2"])
-        return self._trainer(data, CentredFeatures(data.sums, data.scale), point, tol, max_passes)
-
-    def _trainer(
-        self, data: TrainingData, at: CentredFeatures, point: dict[str, Any], tol: float, max_passes: int
-    ) -> Trainer:
-        penalties = Penalties(point["l2"], point["l1"])
+        at, penalties = CentredFeatures(data.sums, data.scale), Penalties(point["l2"], point["l1"])
         if self._starts is None:
             return DescentTrainer(data, penalties, tol, max_passes, at)
         start = self._starts.get(data.outside)
         start = None if start is None else at.from_outcome(start)
         return DescentTrainer(data, penalties, tol, max_passes, at, start, ROUGH_GAIN)
-
-
-class LayeredMethod(DescentMethod):
-    """The same where features are sums of those of rows, each with a penalty of its own, as steps of several widths.
-
-    Such weights are badly conditioned: curvature of more rows, and more exact steps, save many reads.
-
-    Parameters
-    ----------
-    objective_of : callable
-    n_values : int
-        The number of features that a row has.
-    parts : (n_features of rows, n_features) CSR array
-        As for `LayeredFeatures`.
-    factors : callable
-        Returns factors of the features, (n_features,), given a point. The l2 penalty of a weight is divided by the
-        square of its factor.
-    """
-
-    narrows = False  # features that no row has are part of others
-    indicators = True
-
-    def __init__(
-        self,
-        objective_of: Callable[[ClassStats], Objective],
-        n_values: int,
-        parts: sp.csr_array,
-        factors: Callable[[dict[str, Any]], np.ndarray],
-    ):
-        super().__init__(objective_of)
-        self._parts, self._factors, self._n_values = parts, factors, n_values
-
-    def judged_in_memory(self, stats: ClassStats, point: dict[str, Any]) -> bool:
-        return False  # each feature has a penalty of its own
-
-    def n_trained(self, n_used: int) -> int:
-        return int(self._parts.shape[1])
-
-    def samples(self, data: TrainingData, point: dict[str, Any]) -> bool:
-        return data.task.weights.size <= MOST_WEIGHTS
-
-    def sampling(self, data: TrainingData) -> Sampling:
-        return Sampling(share=1.0, products=20, whole=True, n_values=self._n_values)
-
-    def solved(self, data: TrainingData, stats: ClassStats, step: Any, limit: int | None) -> LayeredSums:
-        return LayeredSums.of(data.sums, self._parts)
-
-    def trainer(self, data: TrainingData, point: dict[str, Any], tol: float, max_passes: int) -> Trainer:
-        return self._trainer(data, LayeredFeatures(data.solved, self._factors(point)), point, tol, max_passes)
 
 
 class DescentTrainer(Trainer):
@@ -231,7 +176,7 @@ class DescentTrainer(Trainer):
     def _descended(self, visit: Visit, target: float) -> Generator[Any, Any, Descent]:
         """Descend from an evaluated point until the norm of the gradient is at most `target`, or all reads are used."""
         weight, penalised = self._sums.weight, self._penalties.l2 > 0.0
-        gain = LEAST_GAIN * min(self._tol / USUAL, 1.0) ** 2 * self.task.objective.level
+        gain = LEAST_GAIN * min(self._tol / USUAL, 1.0) ** 2
         least = gain * weight if penalised and weight >= MANY else 0.0
         if self._rough_gain:
             least = self._rough_gain * weight

@@ -80,8 +80,7 @@ class Learner:
     @property
     def moments(self) -> tuple[str, ...]:
         """The moments that the scan sums."""
-        moments = MOMENTS[:1] if self.method.indicators else MOMENTS
-        return (*moments, *(["nonzero"] if self.idf else []), *(["gram"] if self.method.products else []))
+        return (*MOMENTS, *(["nonzero"] if self.idf else []), *(["gram"] if self.method.products else []))
 
     @property
     def pooled(self) -> tuple[str, ...]:
@@ -233,7 +232,7 @@ class Learner:
 
     def check_memory(self, stats: ClassStats, n_models: int, options: RunOptions) -> None:
         """Raise where this many models need more memory than allowed."""
-        n_used, n_rows = self.method.n_trained(len(features_used(stats))), self.method.n_rows(stats)
+        n_used, n_rows = len(features_used(stats)), self.method.n_rows(stats)
         self.method.check_memory(stats.n_features, n_used, n_rows, n_models, options.memory_limit)
 
     def _class_factors(self, stats: ClassStats) -> np.ndarray | None:

@@ -125,8 +125,6 @@ class Method:
         Whether the scan sums products of features, from which all weights follow without a read; and of labels.
     multilabel, narrows : bool
         Whether rows may have any number of labels; and whether reads leave out features that no row has.
-    indicators : bool
-        Whether all features are 0 or 1, so that their sums are those of squares and of sizes, too.
     shares : bool
         Whether models of all points share what they learn of the same rows, and so train together.
     n_arrays : int
@@ -139,7 +137,7 @@ class Method:
 
     products = labels = False
     multilabel = narrows = True
-    shares = indicators = False
+    shares = False
     n_arrays = 1
     scoring_reads = 0
     starts_from: type = LinearModel
@@ -171,10 +169,6 @@ class Method:
     def n_columns(self, n_rows: int) -> int:
         """The number of columns of weights that are trained for a model of `n_rows` rows of weights."""
         return n_rows
-
-    def n_trained(self, n_used: int) -> int:
-        """The number of features whose weights are trained, given the number that rows have."""
-        return n_used
 
     def solved(self, data: TrainingData, stats: ClassStats, step: LearnedStep | None, limit: int | None) -> Any:
         """Results that all points use, computed once from the statistics and the learned step."""

@@ -110,7 +110,6 @@ class Objective:
     of_rows = True  # each row of weights has its own loss and its own best step
     kernel: Any = None  # writes slopes and losses, for each row of weights separately
     twice_differentiable = True  # so that second derivatives of a sample of rows stand for those of all rows
-    level = 1.0  # what the losses of rows are at the optimum, in units of usual ones
     bounded = False  # True where a loss of 0 is attained, so that weights stay bounded for any rows
 
     def __repr__(self) -> str:

@@ -37,6 +37,7 @@ OPTIMUM = 0.01  # the norm of the gradient at the optimum of the sample, as a sh
 STEPS_TO_OPTIMUM = 15
 ACCURACY = 0.1  # of a direction: the residual as a share of the gradient
 MOST_COLUMNS = 0.8  # share of the columns, above which sampled rows keep all of them
+PRODUCTS = 5  # with the curvature, for a direction
 TINY = np.finfo(float).tiny
 CONSTANT_FEATURE = 0.3  # the square of the feature of intercepts, as a share of those of all others together
 MOST_TURNS = 16
@@ -51,21 +52,11 @@ class Sampling(NamedTuple):
     ----------
     share : float
         The share of the rows.
-    products : int
-        Products with their curvature for a direction.
-    whole : bool
-        Whether sampled rows stand for all rows, with larger weights. Otherwise the curvature of the others is taken to
-        be diagonal, which is right where columns seldom occur together.
-    n_values : int, optional
-        The number of values in a row, where it does not follow from the bytes that were read.
     ascent : bool
         Whether the optimum of the sample is found by steps in the duals of its rows, which is for softmax.
     """
 
     share: float = 0.25
-    products: int = 5
-    whole: bool = False
-    n_values: int | None = None
     ascent: bool = False
 
 
@@ -73,7 +64,7 @@ class Sampling(NamedTuple):
 class TrainingSample:
     """A sample of prepared rows, whatever their blocks were, and the seconds that it took.
 
-    `products` is the number of products with their curvature for a direction. `features` are the indices of the columns
+    `features` are the indices of the columns
     that the rows have, where others were left out; `ascent` is as for `Sampling`, and
     `complete` whether these are all rows.
     """
@@ -81,7 +72,6 @@ class TrainingSample:
     rows: SampledRows
     batches: list[RowBatch]  # of their values; labels and weights are those of `rows`
     seconds: float
-    products: int
     features: np.ndarray | None = None
     ascent: bool = False
     complete: bool = False
@@ -97,7 +87,7 @@ class TrainingSample:
     ) -> Reading[tuple[Self, Report]]:
         """A sample of the rows of these statistics, drawn in one read, and the report of it."""
         n_values = row_bytes / (8 if rows.read.dtype is None else rows.read.dtype.itemsize)
-        row_bytes = VALUE_BYTES * (n_values if how.n_values is None else how.n_values)
+        row_bytes = VALUE_BYTES * n_values
         most = min(MOST_BYTES / max(row_bytes, 1.0), MOST_SCORES / len(stats.classes))
         size = int(max(min(max(how.share * stats.n_rows, LEAST_ROWS), most), 1.0))
         prepared = rows.options if rows.features is None else RowOptions()
@@ -107,13 +97,10 @@ class TrainingSample:
         )
         sample, report = yield ReadRequest(task, rows.read, options)
         drawn = sample.drawn(weighed=False)
-        if how.whole:
-            drawn = replace(drawn, weight=drawn.weight * (stats.total_weight / drawn.weight.sum()))
-            return cls(drawn, batches_of(drawn), report.seconds, how.products), report
         drawn = replace(drawn, X=sp.csr_array(drawn.X)) if how.ascent else drawn  # sparse, in whatever form they came
         features, few = columns_in_use(drawn)
         complete = how.ascent and len(drawn.weight) == stats.n_rows
-        return cls(few, batches_of(few), report.seconds, how.products, features, how.ascent, complete), report
+        return cls(few, batches_of(few), report.seconds, features, how.ascent, complete), report
 
     def outside(self, fold: int) -> Self:
         """The same rows, with weight 0 for those of a fold."""
@@ -191,7 +178,8 @@ class SampledCurvature:
     def _spread(self, sums: np.ndarray, squares: np.ndarray) -> np.ndarray:
         """Sums of squares of the sampled features about the means of all rows, like `at.spread`."""
         at, weight = self._at, self._weight
-        sums, squares = (at.gathered(part)[:, None] for part in (sums, squares))
+        kept = at.kept[:-1]
+        sums, squares = sums[kept, None], squares[kept, None]
         factors = at.factors[:-1]
         about = squares * factors**2 - 2.0 * at.means * sums * factors + weight.sum() * at.means**2
         return np.append(np.maximum(about, 0.0), weight.sum())[:, None]
@@ -272,7 +260,7 @@ class SampledCurvature:
         self._divide(left, along, self._places)
         size = dot(left, along)
         enough = ACCURACY**2 * size
-        for _ in range(self._sample.products):
+        for _ in range(PRODUCTS):
             if size <= enough:
                 break
             product = self.times(along)

@@ -24,12 +24,16 @@ def rows_of(kind):
     columns, (parents, leaves) = TERMS.columns(), TERMS.layers.tree
     noise, means = RNG.integers(0, 6, 400), np.exp(np.sin(CODES[:, 0]) + 0.3 * CODES[:, 1])
     if isinstance(kind, int):
-        losses = ClassLosses((CODES[:, 0] + CODES[:, 1] + noise) % kind, kind)
+        targets = (CODES[:, 0] + CODES[:, 1] + noise) % kind
+        losses = ClassLosses(np.arange(kind), np.bincount(targets).astype(float))
     else:
         y = {0.0: means - 3.0 + noise, 2.0: means * RNG.gamma(2.0, size=400)}.get(kind, RNG.poisson(means))
-        losses = NumberLosses(TweedieLoss(kind, "log" if kind else "identity"), 1.7, y.astype(float))
+        losses, targets = (
+            NumberLosses(TweedieLoss(kind, "log" if kind else "identity"), False, unit=1.7),
+            y.astype(float),
+        )
     places, weight = columns.places_of(CODES, columns.n_columns), RNG.uniform(0.5, 2.0, 400)
-    return TermRows(columns, parents, leaves, places, losses, weight, RNG.integers(0, 3, 400))
+    return TermRows(columns, parents, leaves, places, losses, targets, weight, RNG.integers(0, 3, 400))
 
 
 def model_of(fold, l2, pair=1.0):
@@ -40,11 +44,11 @@ def model_of(fold, l2, pair=1.0):
 def brute_force(rows, model):
     """The scores of all rows at the optimum, by a general optimiser on the steps of all layers."""
     free = np.flatnonzero(model.variance)
-    columns, losses = np.zeros((len(rows.weight), len(rows.leaves) + 1)), rows.losses
+    columns, losses, y = np.zeros((len(rows.weight), len(rows.leaves) + 1)), rows.losses, rows.targets
     for of_term in rows.places:
         columns[np.arange(len(columns)), of_term] += 1.0
     steps = columns[:, :-1] @ TERMS.layers.parts.toarray()[:, free] * np.sqrt(model.variance[free])
-    steps, n_classes = np.column_stack([steps, np.ones(len(steps))]), getattr(losses, "n_classes", 0)
+    steps, n_classes = np.column_stack([steps, np.ones(len(steps))]), len(getattr(losses, "classes", ()))
     weight = rows.weight * (rows.fold != model.fold)
 
     def scores(theta):
@@ -54,14 +58,14 @@ def brute_force(rows, model):
     def objective(theta):
         found, penalised = scores(theta), theta.reshape(steps.shape[1], rows.width)[:-1]
         if not n_classes:
-            value = weight @ losses.loss.values(found[:, 0], losses.y) / losses.unit + 0.5 * (penalised**2).sum()
-            slopes = weight * losses.loss.slopes(found[:, 0], losses.y) / losses.unit
+            value = weight @ losses.loss.values(found[:, 0], y) / losses.unit + 0.5 * (penalised**2).sum()
+            slopes = weight * losses.loss.slopes(found[:, 0], y) / losses.unit
             return value, steps.T @ slopes + np.append(penalised, 0.0)
         log_p = found - logsumexp(found, axis=1, keepdims=True)
-        slopes = weight[:, None] * (np.exp(log_p) - np.eye(n_classes)[losses.own])
+        slopes = weight[:, None] * (np.exp(log_p) - np.eye(n_classes)[y])
         gradient = steps.T @ slopes[:, n_classes - rows.width :]
         gradient[:-1] += penalised
-        value = -weight @ log_p[np.arange(len(found)), losses.own] + 0.5 * (penalised**2).sum()
+        value = -weight @ log_p[np.arange(len(found)), y] + 0.5 * (penalised**2).sum()
         return value, gradient.reshape(-1)
 
     options = {"maxiter": 5000, "maxfun": 10000, "ftol": 1e-15, "gtol": 1e-9}

@@ -57,7 +57,7 @@ def test_the_number_of_pairs_follows_from_their_weights_and_never_from_memory(mo
         model.fit(x, y, memory_limit="2MB")
     with pytest.raises(MemoryError, match=r"a sample of 600 rows of 4 features would take 153.6 kB"):
         model.fit(x, y, memory_limit="100kB")
-    monkeypatch.setattr("streamnb.additive.fit.MOST_WEIGHTS", 1)
+    monkeypatch.setattr("streamnb.additive.choice.MOST_WEIGHTS", 1)
     assert model.fit(x, y).best_params_["interactions"] == 0
 
 

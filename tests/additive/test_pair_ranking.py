@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from streamnb.additive.pair_ranking import best_pairs, pair_gains
+from streamnb.additive.choice import best_pairs, pair_gains
 
 
 def rows(seed=0, n=4000, d=4):

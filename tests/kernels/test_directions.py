@@ -1,15 +1,12 @@
 """Arithmetic of descent beside NumPy's."""
 
 import numpy as np
-import scipy.sparse as sp
 
 from streamnb.kernels.directions import (
     about_means,
-    add_layers,
     add_multiple,
     divide_by_diagonal,
     lengths,
-    of_layers,
     of_rows,
     scale_balanced,
 )
@@ -32,14 +29,6 @@ def test_a_multiple_is_added_in_place():
     out, term = np.array([1.0, 2.0, 4.0]), np.array([0.5, 0.25, -1.0])
     add_multiple(out, -2.0, term)
     assert out.tolist() == [0.0, 1.5, 6.0]
-
-
-def test_weights_of_layers_and_sums_of_their_features_are_each_others_other_side():
-    parts, point = sp.csr_array([[1.0, 0.0, 1.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]), rng.normal(size=(4, 2))
-    of_layers(parts.indptr, parts.indices, point, out := np.full((4, 2), np.nan))
-    np.testing.assert_allclose(out, np.vstack([parts @ point[:3], point[3:]]))
-    add_layers(parts.indptr, parts.indices, out, found := np.zeros((4, 2)))
-    np.testing.assert_allclose(found, np.vstack([parts.T @ out[:3], out[3:]]))
 
 
 def test_weights_of_rows_and_gradients_about_the_means_are_each_others_other_side():

@@ -89,7 +89,7 @@ from streamnb.training.reading import ReadTask, SharedRead
 from tests.support.examples_of_comparisons import BESIDE, COMPARING
 from tests.support.examples_of_problems import every
 from tests.support.examples_of_raw_rows import kinds_of_columns, numbers_of, outside_a_fold, table_of, texts_of
-from tests.support.examples_of_regressions import TARGETS, of_targets, reading_targets
+from tests.support.examples_of_regressions import TARGETS, of_targets
 from tests.support.examples_of_sharing import SCANS, site_rows
 from tests.support.of_users import Extremes, Highest
 
@@ -348,7 +348,6 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         labels=lambda: reading(SquaredHinge(), y=SETS),
         products=lambda: reading(LeastSquares()),
         margin=lambda: reading(CrammerSinger()),
-        targets=lambda: Pass(reading_targets(), of_targets()),
         line=lambda: reading(Softmax(), step=np.ones((6, K)), lengths=np.array([0.5, 1.0])),
     ),
     SharedRead: every(shared, labels=lambda: shared(SETS, "multilabel", "ranking"), folds=lambda: shared(by="given")),

@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.additive.fit_numbers import NumberObjective, Targets, TermSums
+from streamnb.additive.fit import TermSums, most_rows
+from streamnb.additive.losses import NumberLosses
+from streamnb.encoding.terms import FINEST, CodedFeatures, TermColumns
 from streamnb.fits.passes import StatisticTask
 from streamnb.passes.contract import PassTask
 from streamnb.problem.losses import SQUARES, TweedieLoss
@@ -21,7 +23,6 @@ from streamnb.rows.source import Source
 from streamnb.rows.splits import as_folding
 from streamnb.searching.numbers import TargetRange
 from streamnb.training.objectives import LeastSquares
-from streamnb.training.reading import ReadTask
 from tests.support.examples_of_problems import every
 
 rng = np.random.default_rng(0)
@@ -43,8 +44,11 @@ CURVED = CurvedSums.asked(
     every=1,
 )
 
-TARGETS = Targets(TweedieLoss(1.0, "log"), True, LossTotals(40.0, 50.0, 60.0, 1.0, 60.0), 0.7)
-TERMS = TermSums.asked(TARGETS, None)
+TARGETS = NumberLosses(TweedieLoss(1.0, "log"), True, LossTotals(40.0, 50.0, 60.0, 1.0, 60.0), 0.7)
+CODED = CodedFeatures(np.array([0, 2, 5]), np.full(5, 60.0), np.zeros(2, bool), np.zeros(2, bool))
+TERM_COLUMNS = TermColumns.of(None, CODED, [((0,), FINEST), ((1,), FINEST), ((0, 1), FINEST)])
+MOST_ROWS = most_rows(TERM_COLUMNS, CODED.firsts, CODED.counts, 60.0)
+TERMS = TermSums.asked(TARGETS, TERM_COLUMNS, 0.1 * rng.normal(size=(12, 1)), MOST_ROWS, 2.0**10)
 HELD_OUT = HeldOutResiduals.asked(TweedieLoss(1.0, "log"), True, as_folding(2, seed=1), 0.1 * rng.normal(size=(6, 2)))
 
 JUDGED = JudgedNumbers.asked(0.1 * rng.normal(size=(6, 1)), TweedieLoss(1.0, "log"), True, level=0.9, whole=True)
@@ -58,11 +62,6 @@ def rows(X: Any, y: Any) -> Source:
 
 def of_targets() -> Source:
     return rows(REAL, COUNTS[:, 0]).with_offset(REAL[:, 1])
-
-
-def reading_targets() -> ReadTask:
-    objective = NumberObjective(TARGETS, 50.0)
-    return ReadTask(objective, RowOptions(), np.zeros(1), np.full((6, 1), 0.1), np.full(6, 2.0**20), 2.0**20)
 
 
 REGRESSIONS: dict[type, dict[str, Callable[[], tuple[PassTask, Source]]]] = {
