@@ -1,6 +1,6 @@
 """Class x feature sums as immutable (hi, lo) parts, which add and subtract exactly."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import reduce
 from itertools import pairwise
@@ -36,10 +36,15 @@ class ExactSums(persistence.Parameters):
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes
 
-    def _with(self, change: Callable[[np.ndarray], np.ndarray], **more: Any) -> Self:
-        """Return the sums with hi and each part of lo changed alike; lo has its parts along another, first axis."""
-        low = None if self.lo is None else change(self.lo)
-        return replace(self, hi=change(self.hi), lo=low, **more)  # type: ignore[type-var]
+    def _picked(self, at: Any, axis: int = -1, **more: Any) -> Self:
+        """Return the sums at some places along an axis, a slice, which copies nothing, or numbers."""
+        across = (slice(None),) * (-1 - axis)
+
+        def picked(sums: np.ndarray) -> np.ndarray:
+            return sums[..., at, *across] if isinstance(at, slice) else sums.take(at, axis)
+
+        low = None if self.lo is None else picked(self.lo)  # with its parts along another, first axis
+        return replace(self, hi=picked(self.hi), lo=low, **more)  # type: ignore[type-var]
 
     def _to_state(self) -> dict[str, Any]:
         state = super()._to_state()
@@ -86,9 +91,7 @@ class Table(ExactSums):
 
     def select(self, columns: Any) -> "Table":
         """Return some columns, a slice or numbers."""
-        if isinstance(columns, slice):
-            return self._with(lambda sums: sums[..., columns])
-        return self._with(lambda sums: np.ascontiguousarray(sums[..., columns]))
+        return self._picked(columns if isinstance(columns, slice) else np.arange(self.shape[1])[columns])
 
     def row(self, k: int) -> HiLo:
         """Return one class as a (hi, lo) pair."""
@@ -104,7 +107,7 @@ class Table(ExactSums):
         rows: Any = order
         if (order == np.arange(first, first + len(order))).all():
             rows = slice(first, first + len(order))
-        return self._with(lambda sums: sums[..., rows, :])
+        return self._picked(rows, axis=-2)
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:

@@ -202,11 +202,11 @@ class SparseTable(ExactSums):
         """Return some cells in new places."""
         check_countable(*shape)
         keys = columns << class_bits(shape[1]) | classes
-        cells = self._with(lambda sums: sums[..., at], keys=keys, shape=shape)
+        cells = self._picked(at, keys=keys, shape=shape)
         if (keys[1:] >= keys[:-1]).all():
             return cells
         order = np.argsort(keys)
-        return cells._with(lambda sums: sums[..., order], keys=keys[order])
+        return cells._picked(order, keys=keys[order])
 
     def _packed(self) -> "SparseTable":
         """Return the table without cells that are 0."""
@@ -215,7 +215,7 @@ class SparseTable(ExactSums):
             kept |= self.lo[0] != 0.0
         if kept.all():
             return self
-        return self._with(lambda sums: sums[..., kept], keys=self.keys[kept])
+        return self._picked(np.flatnonzero(kept), keys=self.keys[kept])
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> Self:
