@@ -103,17 +103,17 @@ def _rate(judged: Tallied) -> float:
 
 
 Influence = Callable[[Levels, float], tuple[float, np.ndarray, np.ndarray]]
+ClassSide = tuple[int, int | None, Levels]  # a class, the other one that it is compared with or None, and their rows
 
 
 def estimate(judged: Tallied, kind: Influence, ranked: Ranking, average: str | None) -> Estimate:
     """The estimate of a metric of one class against the rest, or of its average over classes."""
     arguments.one_of("average", average, metrics.AVERAGES)
-    rate = _rate(judged)
     if average == "micro":
         levels = ranked.all_levels()
         if not levels.defined:
             return Estimate(np.nan, np.nan)
-        value, positive, negative = kind(levels, rate)
+        value, positive, negative = kind(levels, _rate(judged))
         columns = [1] if is_binary(judged) else range(judged.n_classes)
         placed = [Placed(k, None, levels, positive, negative, float(k == columns[0])) for k in columns]
         return _estimate(judged, ranked, value, placed)
@@ -121,22 +121,42 @@ def estimate(judged: Tallied, kind: Influence, ranked: Ranking, average: str | N
         return _of_each(judged, kind, ranked)
     if is_binary(judged) and judged.positive == 0:
         return _of_class(judged, kind, ranked, 0)
-    parts = []
-    for k in ranked_classes(judged):
-        levels = ranked.levels(k)
-        if levels.defined:
-            parts.append((k, levels, *kind(levels, rate)))
-    if not parts:
-        return Estimate(np.nan, np.nan)
-    weights = np.array([levels.positive.sum() if average == "weighted" else 1.0 for _, levels, *_ in parts])
-    value = float(np.average([part[2] for part in parts], weights=weights))
-    placed = []
-    for (k, levels, one, positive, negative), weight in zip(parts, weights / weights.sum(), strict=True):
-        positive, negative = weight * positive, weight * negative
-        if average == "weighted":
-            positive = positive + (one - value) / weights.sum()
-        placed.append(Placed(k, None, levels, positive, negative, weight))
+    units: list[list[ClassSide]] = [[(k, None, ranked.levels(k))] for k in ranked_classes(judged)]
+    value, placed = _mean(units, kind, _rate(judged), average == "weighted")
     return _estimate(judged, ranked, value, placed)
+
+
+def of_pairs(judged: Tallied, average: str | None) -> Estimate:
+    """The estimate of the area one against one."""
+    ranked = ranking(judged, "pairs")
+    units: list[list[ClassSide]] = []
+    for k, other in combinations(range(judged.n_classes), 2):
+        units.append([(k, other, ranked.levels(k, other)), (other, k, ranked.levels(other, k))])
+    value, placed = _mean(units, of_auc, _rate(judged), average == "weighted")
+    return _estimate(judged, ranked, value, placed)
+
+
+def _mean(units: list[list[ClassSide]], kind: Influence, rate: float, weighted: bool) -> tuple[float, list[Placed]]:
+    """The mean over units, each the mean of its sides, plain or by the rows of their classes; and what rows add."""
+    known, values, weights = [], [], []
+    for sides in units:
+        if not sides[0][2].defined:
+            continue
+        found = [kind(levels, rate) for *_, levels in sides]
+        known.append(list(zip(sides, found, strict=True)))
+        values.append(np.mean([value for value, *_ in found]))
+        weights.append(sum(levels.positive.sum() for *_, levels in sides) if weighted else 1.0)
+    if not known:
+        return np.nan, []
+    total, value, placed = np.sum(weights), float(np.average(values, weights=weights)), []
+    for unit, own, weight in zip(known, values, weights, strict=True):
+        share = weight / total / len(unit)
+        for (column, versus, levels), (_, positive, negative) in unit:
+            positive, negative = share * positive, share * negative
+            if weighted:  # a row of the class also raises the weight of the unit
+                positive = positive + (own - value) / total
+            placed.append(Placed(column, versus, levels, positive, negative, share * np.sqrt(len(unit))))
+    return value, placed
 
 
 def _of_each(judged: Tallied, kind: Influence, ranked: Ranking) -> Estimate:
@@ -151,46 +171,17 @@ def _of_each(judged: Tallied, kind: Influence, ranked: Ranking) -> Estimate:
 
 def _of_class(judged: Tallied, kind: Influence, ranked: Ranking, k: int) -> Estimate:
     """The estimate of one class; of two, rows are those of the second by the scores of that class."""
-    binary = is_binary(judged)
-    levels = ranked.levels(1 if binary else k)
+    column = 1 if is_binary(judged) else k
+    levels = ranked.levels(column)
     if not levels.defined:
         return Estimate(np.nan, np.nan)
-    turned = _turned(levels) if binary and k == 0 else levels
-    value, positive, negative = kind(turned, _rate(judged))
-    if turned is not levels:
+    if column == k:
+        value, positive, negative = kind(levels, _rate(judged))
+    else:  # the other class, ranked by minus the score
+        turned = Levels(levels.negative[::-1], levels.positive[::-1], -levels.thresholds[::-1], levels.blurred[::-1])
+        value, positive, negative = kind(turned, _rate(judged))
         positive, negative = negative[::-1], positive[::-1]
-    placed = Placed(1 if binary else k, None, levels, positive, negative)
-    return _estimate(judged, ranked, value, [placed])
-
-
-def _turned(levels: Levels) -> Levels:
-    """The levels of the other class, ranked by minus the score."""
-    return Levels(levels.negative[::-1], levels.positive[::-1], -levels.thresholds[::-1], levels.blurred[::-1])
-
-
-def of_pairs(judged: Tallied, average: str | None) -> Estimate:
-    """The estimate of the area one against one."""
-    ranked, rate = ranking(judged, "pairs"), _rate(judged)
-    parts = []
-    for k, other in combinations(range(judged.n_classes), 2):
-        both = ranked.levels(k, other), ranked.levels(other, k)
-        if both[0].defined:
-            sides = [of_auc(levels, rate) for levels in both]
-            weight = both[0].positive.sum() + both[0].negative.sum() if average == "weighted" else 1.0
-            parts.append(((k, other), both, sides, weight))
-    if not parts:
-        return Estimate(np.nan, np.nan)
-    total = sum(weight for *_, weight in parts)
-    value = sum(weight * (one[0] + two[0]) / 2.0 for _, _, (one, two), weight in parts) / total
-    placed = []
-    for (k, other), both, sides, weight in parts:
-        share, more = weight / total, 0.0
-        if average == "weighted":
-            more = (0.5 * (sides[0][0] + sides[1][0]) - value) / total
-        for column, versus, levels, (_, positive, negative) in zip((k, other), (other, k), both, sides, strict=True):
-            positive, negative = 0.5 * share * positive + more, 0.5 * share * negative
-            placed.append(Placed(column, versus, levels, positive, negative, share / np.sqrt(2.0)))
-    return _estimate(judged, ranked, value, placed)
+    return _estimate(judged, ranked, value, [Placed(column, None, levels, positive, negative)])
 
 
 def _estimate(judged: Tallied, ranked: Ranking, value: float, placed: list[Placed]) -> Estimate:
@@ -199,6 +190,8 @@ def _estimate(judged: Tallied, ranked: Ranking, value: float, placed: list[Place
     Degrees of freedom are Satterthwaite's, of variances from as many rows as each class has.
     """
     rate = per_weight(judged)
+    if not placed:
+        return Estimate(np.nan, np.nan)
     if judged.is_grouped:
         of_levels = [_of_buckets(judged, ranked, one) for one in placed]
         least = 1.0 / float(sum(one.share**2 / max(n, 1) for one, (_, n) in zip(placed, of_levels, strict=True)))
@@ -250,13 +243,9 @@ def _of_buckets(judged: Tallied, ranked: Ranking, one: Placed) -> tuple[np.ndarr
 
 def _areas(judged: Tallied) -> list[Placed]:
     """What rows add to the mean area over classes, by the scores for each class."""
-    ranked, parts = ranking(judged), []
-    for k in ranked_classes(judged):
-        levels = ranked.levels(k)
-        if levels.defined:
-            _, positive, negative = of_auc(levels, per_weight(judged))
-            parts.append(Placed(k, None, levels, positive, negative))
-    return [replace(part, positive=part.positive / len(parts), negative=part.negative / len(parts)) for part in parts]
+    ranked = ranking(judged)
+    units: list[list[ClassSide]] = [[(k, None, ranked.levels(k))] for k in ranked_classes(judged)]
+    return _mean(units, of_auc, per_weight(judged), weighted=False)[1]
 
 
 def added_by_rows(judged: Tallied, labels: np.ndarray, scores: np.ndarray) -> np.ndarray:

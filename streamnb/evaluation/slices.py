@@ -12,7 +12,7 @@ import numpy as np
 
 from streamnb.core import arguments, memory, persistence, row_checks
 from streamnb.core.frames import plain_column
-from streamnb.evaluation.tallies import BUCKET_BINS, BUCKETS, CELLS, LEAST_SAMPLED
+from streamnb.evaluation.tallies import BUCKET_BINS, BUCKETS, CELLS, LEAST_SAMPLED, joined_rows, some_of
 from streamnb.rows.boundary import computed, dask_array, is_dask
 from streamnb.rows.source import Source
 
@@ -270,8 +270,7 @@ class Slices:
         if not waiting:
             return
         numbers = [numbers for _, numbers in waiting]
-        first, *others = (rows for rows, _ in waiting)
-        rows = first.joined(others)
+        rows = joined_rows([rows for rows, _ in waiting])
         by_column = np.concatenate(numbers).T
         for column, evaluations, of_rows in zip(self.slicing.columns, self._of, by_column, strict=True):
             order = np.argsort(of_rows, kind="stable")
@@ -280,7 +279,7 @@ class Slices:
                 value = column.values[number]
                 if value not in evaluations:
                     evaluations[value] = self._empty.begun()
-                evaluations[value].add_rows(rows.of(in_slice))
+                evaluations[value].add_rows(some_of(rows, in_slice))
 
     def each(self) -> Iterator[tuple[SliceColumn, dict[Label, Any]]]:
         """Each column with the evaluations of its slices that have rows, in order."""

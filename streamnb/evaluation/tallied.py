@@ -32,6 +32,7 @@ from streamnb.evaluation.tallies import (
     reliability_of,
     sample_of_rows,
     scores_by_bucket,
+    some_of,
 )
 from streamnb.fits.statistic import added, restored, state_of
 from streamnb.kernels import ranks
@@ -209,7 +210,7 @@ class Tallied:
         rows = self._checked(codes, weight, outputs, groups)
         if not self.multilabel and (unknown := rows.labels < 0).any():
             self.n_unknown += int(unknown.sum())
-            rows, slices = rows.of(~unknown), None if slices is None else slices[~unknown]
+            rows, slices = some_of(rows, ~unknown), None if slices is None else slices[~unknown]
         self.add_rows(rows)
         if "slices" in self._tallies:
             self._tallies["slices"].add(rows, slices)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +19,7 @@ from streamnb.stats.row_means import RowMeans, WeightTable, pairs_of_state, stat
 
 _SURE = float(np.finfo(np.float64).eps)  # scikit-learn's log_loss clips probabilities to [eps, 1 - eps]
 LARGEST_LOG_LOSS = -float(np.log(_SURE))
+R = TypeVar("R")
 BINS = 15  # of probabilities, as in Guo et al. 2017
 
 
@@ -41,11 +42,7 @@ class Rows:
     def with_weight(self) -> "Rows":
         """The rows of positive weight."""
         kept = self.weight > 0.0
-        return self if kept.all() else self.of(kept)
-
-    def of(self, some: np.ndarray) -> "Rows":
-        """Some of the rows."""
-        return replace(self, **{name: part[some] for name, part in vars(self).items() if part is not None})
+        return self if kept.all() else some_of(self, kept)
 
     def outcomes(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """The numbers of rows and of classes, (m,) each, that were hit, that are true, and that were predicted."""
@@ -56,10 +53,17 @@ class Rows:
         hit = np.flatnonzero(self.labels == self.predicted)
         return [(hit, self.labels[hit]), (rows, self.labels), (rows, self.predicted)]
 
-    def joined(self, others: "Sequence[Rows]") -> "Rows":
-        """These rows and those of other blocks."""
-        parts = {name: [vars(rows)[name] for rows in (self, *others)] for name in vars(self)}
-        return Rows(**{name: stacked(each) for name, each in parts.items()})
+
+def some_of(rows: R, some: np.ndarray) -> R:
+    """Some rows of a dataclass whose fields have an entry for each row, or are None."""
+    parts = {name: part[some] for name, part in vars(rows).items() if part is not None}
+    return replace(rows, **parts)  # type: ignore[type-var]
+
+
+def joined_rows(blocks: Sequence[R]) -> R:
+    """The rows of several such blocks as one."""
+    parts = {name: stacked([vars(rows)[name] for rows in blocks]) for name in vars(blocks[0])}
+    return type(blocks[0])(**parts)
 
 
 OUTCOMES = "hit", "true", "predicted"

@@ -15,7 +15,7 @@ from streamnb.evaluation.estimates import clustered, quantile, wilson
 from streamnb.evaluation.score_order import Histogram
 from streamnb.evaluation.slices import Slices, Slicing
 from streamnb.evaluation.tallied import buckets_of
-from streamnb.evaluation.tallies import BUCKETS, WEIGHTS, ContentSample, add_weights
+from streamnb.evaluation.tallies import BUCKETS, WEIGHTS, ContentSample, add_weights, some_of
 from streamnb.fits.statistic import Mergeable, Statistic, added
 from streamnb.models.linear import linear_scores
 from streamnb.passes.contract import Report
@@ -24,7 +24,7 @@ from streamnb.regression.conformal import Residuals
 from streamnb.regression.newton import Exposed
 from streamnb.regression.target_sums import targets_of
 from streamnb.rows.boundary import checked
-from streamnb.rows.row_blocks import Block, stacked
+from streamnb.rows.row_blocks import Block
 from streamnb.stats.row_means import RowMeans
 
 PAIRED = "error", "absolute", "square", "target", "target^2", "loss", "exposed target", "saturated", "exposed"
@@ -62,15 +62,6 @@ class NumberRows:
     exposure: np.ndarray
     covered: np.ndarray
     bucket: np.ndarray | None = None
-
-    def of(self, some: np.ndarray) -> Self:
-        """Some of the rows."""
-        return replace(self, **{name: part[some] for name, part in vars(self).items() if part is not None})
-
-    def joined(self, others: list[Self]) -> Self:
-        """These rows and others."""
-        parts = {name: [vars(rows)[name] for rows in (self, *others)] for name in vars(self)}
-        return type(self)(**{name: stacked(each) for name, each in parts.items()})
 
 
 @dataclass(eq=False)
@@ -338,7 +329,7 @@ class JudgedNumbers(Statistic):
             y = table if self.offset else table[:, [place]]
             judged = self._judged(replace(block, y=y), scores[:, place], tallies.levels)
             some = judged.weight > 0.0
-            judged = judged if some.all() else judged.of(some)
+            judged = judged if some.all() else some_of(judged, some)
             tallies.add_rows(judged)
         if self.slices is not None and self.slicing is not None:
             self.slices.add(judged, self.slicing.taken(block.split, block.n_rows)[some])

@@ -83,5 +83,5 @@ def test_a_search_is_by_the_positive_class(tmp_path):
     assert lines[-2].split() == ["guesses", "by", "frequency", "0.0000", f"{2 / 3:.4f}"]
     found.save(tmp_path / "found.snb")
     assert snb.load(tmp_path / "found.snb").positive == "no"
-    with pytest.raises(ValueError, match=r"scoring='recall of maybe' names no class; these are \['no', 'yes'\]"):
+    with pytest.raises(ValueError, match=r"positive='maybe' should be one of \['no', 'yes'\]"):
         snb.search(X, Y, scoring="recall", positive="maybe", **options)
