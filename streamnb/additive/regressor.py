@@ -167,7 +167,7 @@ class AdditiveRegressor(AdditiveModel, GeneralizedRegressor):
         look = partial(preparation.remember_names, self)
         rows = opened(X, y, weight, **how, look=look, layer=layer, numbers=ANY)
         self._preparation = preparation.Preparation(rows.encoding, layer, rows.label)
-        rows = options.kept(rows if offset is None else rows.with_offset(offset))
+        rows = options.kept(rows if offset is None else rows.with_columns(offset=offset))
         rows.check_read_again(type(self).__name__)
         coded = yield from self._coded(rows, options)
         options = replace(options, checkpoint=checkpoint_folder(options.checkpoint))

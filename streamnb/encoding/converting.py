@@ -66,8 +66,9 @@ def convert(
     >>> snb.LinearNB().fit("rows.zarr", "y").predict([[0, 1]]).tolist()
     ['a']
     """
-    split = None if groups is None else ("groups", groups)
-    rows = opened(X, y, sample_weight, split=split, labelled=False, layer=layer)
+    rows = opened(X, y, sample_weight, labelled=False, layer=layer)
+    if groups is not None:
+        rows = rows.with_columns(split={"groups": groups})
     if rows.lazy:
         raise TypeError(
             "X is in Dask; convert reads rows where it runs: compute the blocks in a generator and give that to "

@@ -78,7 +78,6 @@ def opened(
     X: Any,
     y: Any = None,
     sample_weight: Any = None,
-    split: tuple[str, Any] | None = None,
     *,
     labelled: Labelled = True,
     look: Look | None = None,
@@ -103,7 +102,7 @@ def opened(
     else:
         X, y, sample_weight = with_table((X, y, sample_weight), numbers, labelled=labelled, beside=beside)
     how: dict[str, Any] = {"labelled": labelled, "look": look, "layer": layer, "beside": beside}
-    rows = opening.opened(X, y, sample_weight, split, **how)
+    rows = opening.opened(X, y, sample_weight, **how)
     if isinstance(rows, SvmlightSource):
         rows.encoding = SvmlightEncoding.of(rows.file)
     return rows

@@ -41,7 +41,7 @@ class OneRow(Source):
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         yield Block(self.of_thread.X, None, None, None, 0, 0)
 
-    def with_columns(self, y: Any, weight: Any) -> "OneRow":
+    def with_columns(self, *labels: Any, **columns: Any) -> "OneRow":
         return self
 
 

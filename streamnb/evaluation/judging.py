@@ -143,10 +143,10 @@ class EvaluationOptions:
     def opened(self, rows: Source) -> tuple[Source, Slicing | None]:
         """The rows with groups and numbers of slices beside them, and what the numbers mean."""
         if self.by is None:
-            return rows if self.groups is None else rows.with_split("groups", self.groups), None
+            return rows if self.groups is None else rows.with_columns(split={"groups": self.groups}), None
         slicing, numbers = Slicing.of(given_columns(self.by, names_beside=True), rows, self.min_rows)
         groups = {} if self.groups is None else {"groups": self.groups}
-        return rows.with_split("by", {**numbers, **groups}), slicing
+        return rows.with_columns(split={**numbers, **groups}), slicing
 
     def read_from(self, rows: Source) -> Self:
         """The same with columns of the rows in place of their names."""

@@ -156,7 +156,7 @@ class GeneralizedRegressor(LinearRegressor):
         if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
             y = column_or_1d(y, warn=True)
         rows = self._opened_to_fit((X, y, weight), layer, groups, folds, offset)
-        rows = rows if offset is None else rows.with_offset(offset)
+        rows = rows if offset is None else rows.with_columns(offset=offset)
         folding, rows = folding_of(rows, folds, groups, 1, getattr(self, "seed", 0))
         rows = options.kept(rows)
         rows.check_read_again(type(self).__name__)
@@ -253,13 +253,13 @@ class GeneralizedRegressor(LinearRegressor):
         intervals. CV forms have intervals from their folds already. Arguments are those of `fit`.
         """
         rows = self._opened(X, y, sample_weight, labelled=TARGETS)
-        return self._calibrated(rows if offset is None else rows.with_offset(offset), offset is not None)
+        return self._calibrated(rows if offset is None else rows.with_columns(offset=offset), offset is not None)
 
     def score(self, X: Rows, y: Any = None, sample_weight: PerRow = None, *, offset: PerRow = None) -> float:
         """D^2, the share of the deviance of y that is explained; R^2 for squared errors."""
         rows = self._opened(X, y, sample_weight, labelled=TARGETS)
         self._warn_of_exposures(offset, sample_weight)
-        return self._scored(rows if offset is None else rows.with_offset(offset), offset is not None)
+        return self._scored(rows if offset is None else rows.with_columns(offset=offset), offset is not None)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

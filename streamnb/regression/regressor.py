@@ -562,7 +562,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         X, options = options.taken_from(X, y, weight, self.encoding_, getattr(self, "feature_names_in_", None))
         rows = self._opened(X, y, weight, labelled=TARGETS)
         self._warn_of_exposures(offset, weight)
-        rows, slicing = options.opened(rows if offset is None else rows.with_offset(offset))
+        rows, slicing = options.opened(rows if offset is None else rows.with_columns(offset=offset))
         asked = JudgedNumbers.asked(
             np.vstack(self._weights),
             self._loss,

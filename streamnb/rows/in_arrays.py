@@ -290,23 +290,14 @@ class DaskSource(Source):
         cuts = cuts[cuts <= ends[-1]].astype(int)
         return type(self)(self.X.rechunk({0: tuple(np.diff(cuts).tolist())}), self.columns, self.check_y)
 
-    def with_split(self, name: str, values: Any) -> Self:
-        more = values if isinstance(values, dict) else {name: values}
-        return type(self)(self.X, {**self.columns, **more}, self.check_y)
-
-    def with_targets(self) -> Self:
-        part = copy(self)
-        part.check_y = row_checks.check_targets
+    def with_columns(
+        self, y: Any = None, sample_weight: Any = None, *, offset: Any = None, split: Any = None, targets: bool = False
+    ) -> Self:
+        part, given = copy(self), {"y": y, "sample_weight": sample_weight, "offset": self.named(offset, "offset")}
+        given = {name: column for name, column in given.items() if column is not None}
+        part.columns = {**self.columns, **given, **(split or {})}
+        part.check_y = row_checks.check_targets if targets else self.check_y
         return part
-
-    def with_offset(self, values: Any) -> Self:
-        part = copy(self)
-        part.columns = {**self.columns, "offset": self.named(values, "offset")}
-        return part
-
-    def with_columns(self, y: Any, weight: Any) -> Self:
-        more = {name: column for name, column in (("y", y), ("sample_weight", weight)) if column is not None}
-        return type(self)(self.X, {**self.columns, **more}, self.check_y)
 
     def whole_column(self, column: Any, name: str) -> np.ndarray:
         return np.asarray(computed(self.named(column, name)))
@@ -332,7 +323,10 @@ class NamedColumns(Source):
             else:
                 parts[name] = (Stored if isinstance(values, zarr.Array) else InMemory)(values)
         self.reading, self._parts = Clock(), ColumnsByName(parts)
-        self.n_rows = self._parts.n_rows
+        first, *others = parts
+        self.n_rows = parts[first].n_rows
+        for name in others:
+            row_checks.check_lengths(self.n_rows, parts[name].n_rows, name, first)
         widths = [np.shape(values)[1] for values in columns.values() if len(np.shape(values)) == 2]
         self._step = row_blocks.rows_of_block(8 * max([1, *widths]))
 

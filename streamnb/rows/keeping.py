@@ -394,16 +394,11 @@ class KeptSource(WrappedSource):
         part.values_matter = values
         return part
 
-    def with_columns(self, y: Any, weight: Any) -> Self:
-        return super().with_columns(y, weight)._anew()
-
-    def with_split(self, name: str, values: Any) -> Self:
-        return super().with_split(name, values)._anew()
-
-    def _anew(self) -> Self:
-        """The same rows, kept anew: what was kept lacks their new columns."""
-        self._own(self.keeping.new_key())
-        return self
+    def with_columns(self, *labels: Any, targets: bool = False, **columns: Any) -> Self:
+        part = super().with_columns(*labels, targets=targets, **columns)
+        if any(column is not None for column in (*labels, *columns.values())):
+            part._own(self.keeping.new_key())  # what was kept lacks the new columns
+        return part
 
     def rows_near(self, n_rows: int) -> int:
         """The step of what workers have kept, if any."""

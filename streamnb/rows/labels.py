@@ -1,8 +1,7 @@
 """Labels, weights and folds stored beside X, read along with its rows."""
 
 import numbers
-from collections.abc import Callable, Sequence
-from copy import copy
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, Self
@@ -37,86 +36,73 @@ Ask = Callable[[int, int], Callable[[], Any]]  # requests the rows in [start, st
 
 @dataclass(frozen=True, eq=False)
 class RowColumns:
-    """The labels, weights, and groups or fold numbers of a source, read along with its rows; None where there are none.
+    """The columns beside the rows of a source, read along with them.
 
-    `split` has groups or fold numbers, or several columns of them, and `split_name` is their name in messages. Where
-    targets have an `offset`, it is the second column of y.
+    `columns` has `y`, `sample_weight`, the `offset` of targets, which is the last column of y, and as `split` groups or
+    fold numbers, or several columns of them, whose rows are records; those alone that there are. `split_name` is what
+    messages call the split.
     """
 
-    y: Any
-    weight: Any
+    columns: "ColumnsByName"
     labelled: Labelled
-    split: Any = None
     split_name: str = "split"
-    offset: Any = None
 
     @property
     def names(self) -> tuple[str, str, str]:
         return "y", "sample_weight", self.split_name
 
     @property
-    def _parts(self) -> tuple[Any, Any, Any, Any]:
-        return self.y, self.weight, self.split, self.offset
-
-    def with_columns(self, y: Any, weight: Any, n_rows: int | None) -> "RowColumns":
-        """A copy with labels and weights added where there are none."""
-        for name, here, added in (("y", self.y, y), ("sample_weight", self.weight, weight)):
-            if here is not None and added is not None:
-                raise _given_twice(name)
-        y, weight = _opened("y", y, n_rows, labelled=self.labelled), _opened("sample_weight", weight, n_rows)
-        return replace(self, y=self.y if y is None else y, weight=self.weight if weight is None else weight)
-
-    def with_split(self, name: str, values: Any, n_rows: int | None, group: zarr.Group | None) -> "RowColumns":
-        """A copy with groups or fold numbers, or with several columns by name, whose rows are records."""
-        columns = values if isinstance(values, dict) else {name: values}
-        opened = {key: _opened(key, column, n_rows, group) for key, column in columns.items()}
-        split = ColumnsByName(opened) if isinstance(values, dict) else opened[name]
-        return replace(self, split=split, split_name=name)
-
-    def with_offset(self, values: Any, n_rows: int | None, group: zarr.Group | None) -> "RowColumns":
-        """A copy with offsets of the rows."""
-        return replace(self, offset=_opened("offset", values, n_rows, group))
-
-    @property
     def arrays(self) -> tuple[zarr.Array, ...]:
         """The Zarr arrays that are read."""
-        return tuple(array for part in self._parts if part is not None for array in part.arrays)
+        return self.columns.arrays
+
+    def with_columns(
+        self, given: Mapping[str, Any], split: Mapping[str, Any], targets: bool, n_rows: int | None, group: Any
+    ) -> "RowColumns":
+        """A copy with more columns; groups or fold numbers, by name, take the place of former ones."""
+        for name in ("y", "sample_weight"):
+            if name in given and name in self.columns.by_name:
+                raise _given_twice(name)
+        columns, split_name = dict(self.columns.by_name), self.split_name
+        for name, column in given.items():
+            columns[name] = _opened(name, column, n_rows, group, self.labelled)
+        if split:
+            of_split = {name: _opened(name, column, n_rows, group) for name, column in split.items()}
+            split_name, *others = split
+            columns["split"] = ColumnsByName(of_split) if others else of_split[split_name]
+        return RowColumns(ColumnsByName(columns), TARGETS if targets else self.labelled, split_name)
 
     def cut(self, start: int, stop: int) -> "RowColumns":
         """A copy for the rows in [start, stop), which holds no others in memory."""
-        y, weight, split, offset = (part and part.cut(start, stop) for part in self._parts)
-        return replace(self, y=y, weight=weight, split=split, offset=offset)
+        return replace(self, columns=self.columns.cut(start, stop))
 
     def reader(self, start: int = 0, readers: Readers | None = None) -> RequestColumns:
         """A function that requests rows in order, from `start` on, while `readers` read ahead.
 
         It takes the first row, the end row, and labels and weights that came with the rows themselves, in a stream.
         """
-        asks = [part and part.reader(start, readers) for part in self._parts]
+        ask_columns = self.columns.reader(start, readers)
 
         def ask(start: int, stop: int, y: Any = None, weight: Any = None) -> Pending:
-            pending = [ask and ask(start, stop) for ask in asks]
-            return lambda: self._received(pending, start, y, weight)
+            pending = ask_columns(start, stop)
+            return lambda: self._received(pending(), start, y, weight)
 
         return ask
 
-    def _received(self, pending: Sequence[Any], start: int, y: Any, weight: Any) -> tuple[Any, Any, Any]:
-        """Wait for the labels, weights and splits of the rows from `start` on, and check them."""
-        (labels, weights, splits, offsets), check_y = pending, y_check(self.labelled)
-        for name, here, there in (("y", labels, y), ("sample_weight", weights, weight)):
-            if here is not None and there is not None:
+    def _received(self, columns: dict[str, Any], start: int, y: Any, weight: Any) -> tuple[Any, Any, Any]:
+        """Labels, weights and splits of the rows from `start` on, checked; y and weight came with the rows."""
+        for name, own in (("y", y), ("sample_weight", weight)):
+            if own is not None and name in columns:
                 raise _given_twice(name)
-        if labels is not None:
-            y = check_y(labels(), first_row=start)
-        elif y is not None and self.labelled:
-            y = check_y(y, first_row=start)
-        if weights is not None:
-            weight = row_checks.check_weights(weights(), start)
+        if "y" in columns or (y is not None and self.labelled):
+            y = y_check(self.labelled)(columns.get("y", y), first_row=start)
+        if "sample_weight" in columns:
+            weight = row_checks.check_weights(columns["sample_weight"], start)
         if self.labelled and y is None:
             raise ValueError(f"{row_checks.NO_LABELS}: pass y, or yield (X, y) from the stream")
-        if offsets is not None:
-            y = row_checks.with_offset(y, offsets(), start)
-        split = None if splits is None else splits()
+        if "offset" in columns:
+            y = row_checks.with_offset(y, columns["offset"], start)
+        split = columns.get("split")
         if isinstance(split, dict):
             split = records(split, start)
         elif split is not None:
@@ -125,9 +111,8 @@ class RowColumns:
 
     def check_exhausted(self, n_rows: int) -> None:
         """Refuse labels, weights or splits left over after the last row."""
-        for name, column in zip((*self.names, "offset"), self._parts, strict=True):
-            if column is not None:
-                row_checks.check_lengths(n_rows, column.n_rows, name)
+        for name, column in self.columns.by_name.items():
+            row_checks.check_lengths(n_rows, column.n_rows, self.split_name if name == "split" else name)
 
 
 def _given_twice(name: str) -> ValueError:
@@ -183,22 +168,17 @@ class Stored(Column):
 
 
 class ColumnsByName(Column):
-    """Several columns of one length, by name; requests return a dict of them."""
+    """Columns by name; requests return a dict of them."""
 
-    def __init__(self, columns: dict[str, Column]):
-        self._columns, (first, *_) = columns, columns
-        self.n_rows = columns[first].n_rows
-        for name, column in columns.items():
-            row_checks.check_lengths(self.n_rows, column.n_rows, name, first)
-        self.arrays = tuple(array for column in columns.values() for array in column.arrays)
+    def __init__(self, by_name: Mapping[str, Column]):
+        self.by_name = by_name
+        self.arrays = tuple(array for column in by_name.values() for array in column.arrays)
 
     def cut(self, start: int, stop: int) -> "ColumnsByName":
-        part = copy(self)
-        part._columns = {name: column.cut(start, stop) for name, column in self._columns.items()}
-        return part
+        return ColumnsByName({name: column.cut(start, stop) for name, column in self.by_name.items()})
 
     def reader(self, start: int, readers: Readers | None = None) -> Ask:
-        asks = {name: column.reader(start, readers) for name, column in self._columns.items()}
+        asks = {name: column.reader(start, readers) for name, column in self.by_name.items()}
 
         def ask(start: int, stop: int) -> Callable[[], dict[str, Any]]:
             pending = {name: ask(start, stop) for name, ask in asks.items()}
@@ -345,8 +325,8 @@ def open_columns(
     y: Any, weight: Any, n_rows: int | None, labelled: Labelled, group: zarr.Group | None = None
 ) -> RowColumns:
     """Open labels and weights of `n_rows` rows (None if unknown); a string names an array beside X."""
-    weight = _opened("sample_weight", weight, n_rows, group)
-    return RowColumns(_opened("y", y, n_rows, group, labelled), weight, labelled)
+    given = {name: column for name, column in (("y", y), ("sample_weight", weight)) if column is not None}
+    return RowColumns(ColumnsByName({}), labelled).with_columns(given, {}, labelled == TARGETS, n_rows, group)
 
 
 def y_check(labelled: Labelled) -> Callable[..., Any]:
@@ -369,11 +349,8 @@ def check_column(
     return row_checks.check_weights(values, first_row)
 
 
-def _opened(
-    name: str, column: Any, n_rows: int | None, group: zarr.Group | None = None, labelled: Labelled = True
-) -> Any:
-    if column is None:
-        return None
+def _opened(name: str, column: Any, n_rows: int | None, group: Any, labelled: Labelled = True) -> Any:
+    """A column beside the rows, of any kind, as a `Column`."""
     column = _beside(column, name, group)
     if isinstance(column, zarr.Array | zarr.Group):
         part = in_zarr(column, name)

@@ -131,7 +131,6 @@ def opened(
     X: Any,
     y: Any = None,
     sample_weight: Any = None,
-    split: tuple[str, Any] | None = None,
     *,
     labelled: Labelled = True,
     look: Callable[[Any], None] | None = None,
@@ -147,8 +146,6 @@ def opened(
         Anything that `scan` accepts; an open source is returned.
     y, sample_weight : (n_rows,), optional
         Arrays, or names of arrays beside X.
-    split : (name, values), optional
-        Groups or fold numbers of the rows.
     labelled : bool or "targets"
         Whether y is required; "targets" if it holds numbers to predict.
     look : callable, optional
@@ -168,12 +165,13 @@ def opened(
         A store cannot be opened, or its layout is wrong.
     """
     if isinstance(X, Source):  # already open
-        X = X.with_targets() if labelled == TARGETS else X
-        if X.opened_by_user:
+        if labelled == TARGETS:
+            X = X.with_columns(targets=True)
+        if X.opened_by_user and not (y is None and sample_weight is None):
             X = X.with_columns(y, sample_weight)
         if look is not None:
             look(X.given if X.feature_names is None else X)
-        return X if split is None else X.with_split(*split)
+        return X
     check_not_delayed(X=X, y=y, sample_weight=sample_weight)
     label = y if isinstance(y, str) and hasattr(X, "iloc") else None
     X, y = with_labels(X, y)
@@ -217,7 +215,7 @@ def opened(
         raise DataError(f"X has {source.n_features} features, but {given.shape[1]} names of features; write it again")
     source.group, source.given, source.label = group, given, label
     source.label_names, source.beside = row_checks.names_of_labels(y), taken
-    return source if split is None else source.with_split(*split)
+    return source
 
 
 def _names_holder(X: Any) -> Any:

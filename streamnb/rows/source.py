@@ -21,7 +21,7 @@ from streamnb.core.row_checks import names_of_labels
 from streamnb.core.threads import in_order
 from streamnb.rows import row_blocks
 from streamnb.rows.boundary import checked
-from streamnb.rows.labels import TARGETS, RowColumns, whole_column
+from streamnb.rows.labels import RowColumns, whole_column
 from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.rows.row_blocks import Block, CSRChunk, frozen, joined
 from streamnb.rows.splits import Folding
@@ -113,34 +113,29 @@ class Source:
         part.values_matter, part.longer_blocks = values, block_bytes
         return part
 
-    def with_columns(self, y: Any, weight: Any) -> Self:
-        """A copy with labels and weights that were not given when the rows were opened."""
-        if y is None and weight is None:
-            return self
-        part = copy(self)
-        part.opened_by_user = False  # so that opening it again does not add them twice
-        part._columns = self._columns.with_columns(self.named(y, "y"), self.named(weight, "sample_weight"), self.n_rows)
-        part.label_names = self.label_names if y is None else names_of_labels(y)
-        return part
+    def with_columns(
+        self, y: Any = None, sample_weight: Any = None, *, offset: Any = None, split: Any = None, targets: bool = False
+    ) -> Self:
+        """A copy with columns that were not given when the rows were opened.
 
-    def with_targets(self) -> Self:
-        """A copy whose y holds numbers to predict."""
-        part = copy(self)
-        part._columns = replace(self._columns, labelled=TARGETS)
-        return part
-
-    def with_split(self, name: str, values: Any) -> Self:
-        """A copy with groups or fold numbers of the rows; or with records of a dict of such columns."""
-        part = copy(self)
-        if isinstance(values, dict):
-            values = {key: self.named(column, key) for key, column in values.items()}
-        part._columns = self._columns.with_split(name, self.named(values, name), self.n_rows, self.group)
-        return part
-
-    def with_offset(self, values: Any) -> Self:
-        """A copy whose targets have an offset each, which is the second column of y."""
-        part = copy(self)
-        part._columns = self._columns.with_offset(self.named(values, "offset"), self.n_rows, self.group)
+        Parameters
+        ----------
+        y, sample_weight : (n_rows,), optional
+        offset : (n_rows,), optional
+            An offset of each target, which is the last column of y.
+        split : dict of (n_rows,), optional
+            Groups or fold numbers by name; blocks have records of several.
+        targets : bool
+            Whether y holds numbers to predict.
+        """
+        part, given = copy(self), {"y": y, "sample_weight": sample_weight, "offset": offset}
+        if y is not None:
+            part.label_names = names_of_labels(y)
+        if y is not None or sample_weight is not None:
+            part.opened_by_user = False  # so that opening it again does not add them twice
+        columns = {name: self.named(column, name) for name, column in given.items() if column is not None}
+        split = {name: self.named(column, name) for name, column in (split or {}).items()}
+        part._columns = self._columns.with_columns(columns, split, targets, self.n_rows, self.group)
         return part
 
     def named(self, column: Any, name: str) -> Any:
@@ -372,19 +367,10 @@ class WrappedSource(Source):
         part.values_matter, part.longer_blocks = values, block_bytes
         return part
 
-    def with_columns(self, y: Any, weight: Any) -> Self:
-        part = self.with_each(methodcaller("with_columns", y, weight))
+    def with_columns(self, *labels: Any, **columns: Any) -> Self:
+        part = self.with_each(methodcaller("with_columns", *labels, **columns))
         part.label_names = part._rows.label_names
         return part
-
-    def with_targets(self) -> Self:
-        return self.with_each(methodcaller("with_targets"))
-
-    def with_split(self, name: str, values: Any) -> Self:
-        return self.with_each(methodcaller("with_split", name, values))
-
-    def with_offset(self, values: Any) -> Self:
-        return self.with_each(methodcaller("with_offset", values))
 
     def whole_column(self, column: Any, name: str) -> np.ndarray:
         return self._rows.whole_column(column, name)

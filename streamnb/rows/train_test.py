@@ -287,24 +287,19 @@ class PickedRows(WrappedSource):
         part._numbers, part._offset = _Numbers(self._numbers.mask[first:last]), (first + skipped, start)
         return part
 
-    def with_columns(self, y: Any, weight: Any) -> Self:
+    def with_columns(
+        self, y: Any = None, sample_weight: Any = None, *, offset: Any = None, split: Any = None, targets: bool = False
+    ) -> Self:
         part = copy(self)
-        y, weight = self._spread(y), self._spread(weight)
-        part._rows = opening.opened(self._X, y, weight, labelled=self._labelled)
-        part.opened_by_user, part.label_names = False, part._rows.label_names
+        if targets:
+            part._labelled = TARGETS
+        if y is not None or sample_weight is not None:
+            y, sample_weight = self._spread(y), self._spread(sample_weight)
+            part._rows = opening.opened(self._X, y, sample_weight, labelled=part._labelled)
+            part.opened_by_user, part.label_names = False, part._rows.label_names
+        split = {name: self._spread(column) for name, column in (split or {}).items()}
+        part._rows = part._rows.with_columns(offset=self._spread(offset), split=split, targets=targets)
         return part
-
-    def with_targets(self) -> Self:
-        part = copy(self)
-        part._labelled = TARGETS
-        return part
-
-    def with_split(self, name: str, values: Any) -> Self:
-        values = {key: self._spread(one) for key, one in values.items()} if isinstance(values, dict) else values
-        return super().with_split(name, self._spread(values))
-
-    def with_offset(self, values: Any) -> Self:
-        return super().with_offset(self._spread(values))
 
     def whole_column(self, column: Any, name: str) -> np.ndarray:
         if not isinstance(column, str):

@@ -476,10 +476,10 @@ def folding_of(
         column = rows.cut_alike(column, folds)
     folding = as_folding(folds, groups=groups, repeats=repeats, seed=seed)
     if folding is not None and folding.by == "groups":
-        rows = rows.with_split("groups", groups)
+        rows = rows.with_columns(split={"groups": groups})
         folding = folding.counted(rows.whole_column(groups, "groups")) if count else folding
     if folding is not None and folding.by == "given":
-        rows = rows.with_split("folds", column)
+        rows = rows.with_columns(split={"folds": column})
     return folding, rows
 
 

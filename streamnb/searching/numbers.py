@@ -124,7 +124,7 @@ def _beside(X: Any, y: str | None) -> Any:
     if y is None and is_table(X):
         return None
     try:
-        rows = X.with_targets() if isinstance(X, Source) else opening.opened(X, y, labelled=TARGETS)
+        rows = X.with_columns(targets=True) if isinstance(X, Source) else opening.opened(X, y, labelled=TARGETS)
         if y is not None:
             return rows.whole_column(y, "y")
         first = None if rows.lazy or rows.read_once else next(rows.blocks(), None)

@@ -87,8 +87,10 @@ class SiteRows(WrappedSource):
     def check_resumable(self) -> None:
         raise ValueError("checkpoint= goes with rows of one place, not with those of several sites")
 
-    def with_targets(self) -> NoReturn:
-        raise TypeError("a schema has classes, and the estimator predicts numbers; take a classifier")
+    def with_columns(self, *labels: Any, targets: bool = False, **columns: Any) -> Self:
+        if targets:
+            raise TypeError("a schema has classes, and the estimator predicts numbers; take a classifier")
+        return super().with_columns(*labels, **columns)
 
     def _declared(self, block: Block) -> Block:
         """The rows of a block with declared labels."""

@@ -338,7 +338,7 @@ def test_what_is_wanted_and_what_goes_beside_leave_the_source_as_it_was(example,
     source = make(tmp_path)
     if "X" not in table or source.lazy:
         return
-    other = source.wanted(False, 1 << 12).with_split("groups", GROUPS)
+    other = source.wanted(False, 1 << 12).with_columns(split={"groups": GROUPS})
     assert source.values_matter and not other.values_matter and other.longer_blocks == 1 << 12
     found = table_of(other.blocks())
     assert np.array_equal(found.pop("X") != 0, table["X"] != 0)

@@ -45,7 +45,7 @@ def test_any_partition_gives_the_same_statistics(data, rows, chunk, dense):
     group = write_arrays(zarr.create_group(MemoryStore()), rows, chunk=chunk)
     x = zarr.create_array(MemoryStore(), data=rows.x, chunks=(chunk, 2), config=FULL) if dense else group
     weights = zarr.create_array(MemoryStore(), data=rows.w, chunks=(3,), config=FULL)
-    source = opened(x, group["y"], weights, split=("groups", group["y"]))
+    source = opened(x, group["y"], weights).with_columns(split={"groups": group["y"]})
     cuts = data.draw(st.sets(st.integers(1, len(rows) - 1), max_size=6)) if len(rows) > 1 else ()
     by_rows, by_groups = PLAN, ClassScan(PLAIN_MOMENTS, RowOptions(), folding=Folding(2, by="groups"))
     for plan in (by_rows, by_groups):
@@ -76,8 +76,8 @@ def test_groups_and_folds_may_be_columns():
     frame = pd.DataFrame({"n": range(24), "day": np.arange(24) // 2, "late": np.arange(24) % 2})
     rows, days = snb.table(frame, "late", columns=["n"]), frame["day"].to_numpy()
     assert np.array_equal(rows.whole_column("day", "folds"), days)
-    assert [block.split.tolist() for block in rows.with_split("groups", "day").blocks(1, 4)] == [[0, 1, 1]]
+    assert [block.split.tolist() for block in rows.with_columns(split={"groups": "day"}).blocks(1, 4)] == [[0, 1, 1]]
     with pytest.raises(ValueError, match="groups='week' is none of the columns"):
-        rows.with_split("groups", "week")
+        rows.with_columns(split={"groups": "week"})
     named, given = (snb.scan(rows, folds=2, groups=groups) for groups in ("day", days))
     assert [fold.n_rows for fold in named.folds] == [fold.n_rows for fold in given.folds]

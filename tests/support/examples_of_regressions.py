@@ -61,7 +61,7 @@ def rows(X: Any, y: Any) -> Source:
 
 
 def of_targets() -> Source:
-    return rows(REAL, COUNTS[:, 0]).with_offset(REAL[:, 1])
+    return rows(REAL, COUNTS[:, 0]).with_columns(offset=REAL[:, 1])
 
 
 REGRESSIONS: dict[type, dict[str, Callable[[], tuple[PassTask, Source]]]] = {
@@ -75,26 +75,26 @@ REGRESSIONS: dict[type, dict[str, Callable[[], tuple[PassTask, Source]]]] = {
         csr=lambda: (StatisticTask(WideSums.asked()), rows(sp.csr_array(REAL), REAL[:, 1])),
     ),
     ExposedSums: every(
-        lambda: (StatisticTask(POISSON), rows(REAL, COUNTS[:, 0]).with_offset(REAL[:, 1])),
-        csr=lambda: (StatisticTask(POISSON), rows(sp.csr_array(COUNTS), COUNTS[:, 0]).with_offset(REAL[:, 1])),
+        lambda: (StatisticTask(POISSON), rows(REAL, COUNTS[:, 0]).with_columns(offset=REAL[:, 1])),
+        csr=lambda: (StatisticTask(POISSON), rows(sp.csr_array(COUNTS), COUNTS[:, 0]).with_columns(offset=REAL[:, 1])),
     ),
     CurvedSums: every(
-        lambda: (StatisticTask(CURVED), rows(REAL, COUNTS[:, 0]).with_offset(REAL[:, 1])),
-        csr=lambda: (StatisticTask(CURVED), rows(sp.csr_array(COUNTS), COUNTS[:, 0]).with_offset(REAL[:, 1])),
+        lambda: (StatisticTask(CURVED), rows(REAL, COUNTS[:, 0]).with_columns(offset=REAL[:, 1])),
+        csr=lambda: (StatisticTask(CURVED), rows(sp.csr_array(COUNTS), COUNTS[:, 0]).with_columns(offset=REAL[:, 1])),
     ),
     HeldOutResiduals: every(
-        lambda: (StatisticTask(HELD_OUT), rows(REAL, COUNTS[:, 0]).with_offset(REAL[:, 1])),
-        csr=lambda: (StatisticTask(HELD_OUT), rows(sp.csr_array(COUNTS), COUNTS[:, 0]).with_offset(REAL[:, 1])),
+        lambda: (StatisticTask(HELD_OUT), rows(REAL, COUNTS[:, 0]).with_columns(offset=REAL[:, 1])),
+        csr=lambda: (StatisticTask(HELD_OUT), rows(sp.csr_array(COUNTS), COUNTS[:, 0]).with_columns(offset=REAL[:, 1])),
     ),
     JudgedNumbers: every(
-        lambda: (StatisticTask(JUDGED), rows(REAL, COUNTS[:, 0]).with_offset(REAL[:, 1])),
-        csr=lambda: (StatisticTask(JUDGED), rows(sp.csr_array(COUNTS), COUNTS[:, 0]).with_offset(REAL[:, 1])),
+        lambda: (StatisticTask(JUDGED), rows(REAL, COUNTS[:, 0]).with_columns(offset=REAL[:, 1])),
+        csr=lambda: (StatisticTask(JUDGED), rows(sp.csr_array(COUNTS), COUNTS[:, 0]).with_columns(offset=REAL[:, 1])),
         two=lambda: (StatisticTask(OF_TWO), rows(REAL, REAL[:, :2])),
         judge=lambda: (StatisticTask(OF_OTHER_FAMILY), rows(REAL, COUNTS[:, 0])),
     ),
     TermSums: every(
-        lambda: (StatisticTask(TERMS), rows((REAL > 0.0) * 1.0, COUNTS[:, 0]).with_offset(REAL[:, 1])),
-        csr=lambda: (StatisticTask(TERMS), rows(sp.csr_array(COUNTS), COUNTS[:, 0]).with_offset(REAL[:, 1])),
+        lambda: (StatisticTask(TERMS), rows((REAL > 0.0) * 1.0, COUNTS[:, 0]).with_columns(offset=REAL[:, 1])),
+        csr=lambda: (StatisticTask(TERMS), rows(sp.csr_array(COUNTS), COUNTS[:, 0]).with_columns(offset=REAL[:, 1])),
     ),
     TargetRange: every(lambda: (StatisticTask(TargetRange()), rows(REAL, COUNTS[:, 0]))),
     TargetRead: every(lambda: (ALONG, rows(REAL, REAL[:, :2]))),
