@@ -19,7 +19,6 @@ from streamnb.kernels.svmlight import NO_FEATURE, RIGHT, TOO_HIGH, read_lines, s
 from streamnb.rows.files import CALLED, compression_of, kind_of
 from streamnb.rows.labels import RowColumns
 from streamnb.rows.line_files import LineFiles, LinePiece
-from streamnb.rows.row_blocks import cut_csr
 from streamnb.rows.source import EncodedRows, Job, RawSource, Source
 from streamnb.rows.zarr_reading import BufferPool
 
@@ -84,29 +83,6 @@ def svmlight(path: Any, *, n_features: int | None = None, zero_based: Any = "aut
 _DTYPES = "f8", "i8", "i8", "i4", "f8", "i8", "u1"  # labels, their ends, indptr, indices, values, odd numbers, text
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ParsedRows:
-    """Rows of a piece of a file, with their labels."""
-
-    X: EncodedRows
-    y: Any
-    weight: None = None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.X.shape
-
-    @property
-    def nbytes(self) -> int:
-        return self.X.indices.nbytes
-
-    def __getitem__(self, rows: Any) -> ParsedRows:
-        start, stop, _ = rows.indices(self.shape[0])
-        arrays = cut_csr(self.X.data, self.X.indices, self.X.indptr, start, stop)
-        y = None if self.y is None else self.y[rows]
-        return ParsedRows(EncodedRows(*arrays, (stop - start, self.shape[1])), y)
-
-
 @dataclass(frozen=True, eq=False)
 class SvmlightFormat:
     """How lines are parsed; see `Format` for the same of texts and tables.
@@ -123,11 +99,11 @@ class SvmlightFormat:
     with_labels: bool = True
     memory: tuple[BufferPool, ...] = ()
 
-    def rows(self, piece: bytes, first_row: int, where: str) -> ParsedRows:
+    def rows(self, piece: bytes, first_row: int, where: str) -> EncodedRows:
         """Parse whole lines."""
         (data, indices, indptr), labels, ends = self.parsed(piece, first_row)
         y = self._labelled(labels, ends) if self.with_labels else None
-        return ParsedRows(EncodedRows(data, indices, indptr, (len(ends) - 1, self.n_features)), y)
+        return EncodedRows(data, indices, indptr, (len(ends) - 1, self.n_features), y)
 
     def _labelled(self, labels: np.ndarray, ends: np.ndarray) -> Any:
         """The label of each row, or the indicator matrix of several."""
@@ -305,5 +281,5 @@ class SvmlightSource(RawSource):
         return super().row_columns(step) if self._own_labels else Source.row_columns(self, step)
 
 
-def _features(rows: ParsedRows, first_row: int) -> EncodedRows:
-    return rows.X
+def _features(rows: EncodedRows, first_row: int) -> EncodedRows:
+    return rows

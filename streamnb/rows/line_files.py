@@ -147,7 +147,7 @@ class LinePiece:
 
     def part(self, start: int, stop: int) -> Any:
         """Parse the rows in [start, stop), numbered within the file."""
-        return self()[start - self.first_row : stop - self.first_row]
+        return self().picked(slice(start - self.first_row, stop - self.first_row))
 
     def cut(self, start: int, stop: int) -> "LinePiece":
         """The rows in [start, stop), numbered within this piece."""

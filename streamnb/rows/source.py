@@ -23,7 +23,7 @@ from streamnb.rows import row_blocks
 from streamnb.rows.boundary import checked
 from streamnb.rows.labels import RowColumns, whole_column
 from streamnb.rows.preparing import RowOptions, transformed
-from streamnb.rows.row_blocks import Block, CSRChunk, frozen, joined
+from streamnb.rows.row_blocks import Block, CSRChunk, cut_csr, frozen, joined
 from streamnb.rows.splits import Folding
 from streamnb.rows.zarr_reading import Clock
 
@@ -213,12 +213,21 @@ class RawRows:
 
 
 class EncodedRows(NamedTuple):
-    """Rows as CSR arrays with SciPy's attributes; `data` is None if every value is 1."""
+    """Rows as CSR arrays with SciPy's attributes; `data` is None if every value is 1. Labels may come with them."""
 
     data: np.ndarray | None
     indices: np.ndarray
     indptr: np.ndarray
     shape: tuple[int, int]
+    y: Any = None
+    weight: Any = None
+
+    def picked(self, rows: slice) -> "EncodedRows":
+        """The rows in a slice, with their labels."""
+        start, stop, _ = rows.indices(self.shape[0])
+        arrays = cut_csr(self.data, self.indices, self.indptr, start, stop)
+        y = None if self.y is None else self.y[rows]
+        return EncodedRows(*arrays, (stop - start, self.shape[1]), y)
 
 
 class RawSource(Source):
@@ -331,7 +340,7 @@ def _decoded(step: Any, job: Job) -> tuple[int, Any, Any, tuple[float, float]]:
 
 
 class WrappedSource(Source):
-    """Base of sources that wrap another source, except Dask; a subclass defines how its blocks are changed."""
+    """Base of sources that wrap another source, except Dask; a subclass says how it changes blocks."""
 
     needs_values = False  # True if blocks cannot be made of the positions of values alone
 
@@ -339,6 +348,16 @@ class WrappedSource(Source):
         self._rows = rows
         for name in SHARED:
             setattr(self, name, getattr(rows, name))
+
+    def change(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        """Blocks of the wrapped rows, changed."""
+        return blocks
+
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        return self.change(self._rows.blocks(start, stop))
+
+    def changed(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        return self.change(self._rows.changed(blocks))
 
     @property
     def arrays(self) -> Any:
@@ -353,9 +372,6 @@ class WrappedSource(Source):
         part = copy(self)
         part._rows = change(self._rows)
         return part
-
-    def changed(self, blocks: Iterator[Block]) -> Iterator[Block]:
-        return self._rows.changed(blocks)
 
     def cut(self, start: int, stop: int) -> Self:
         part = self.with_each(methodcaller("cut", start, stop))
@@ -417,13 +433,7 @@ class PreparedSource(WrappedSource):
         self._step, self._about, self._at_once = step, about, at_once
         self.n_features, self.n_values, self.in_memory, self.dtype = n_features, None, False, Source.dtype
 
-    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
-        return self._stepped(self._rows.blocks(start, stop))
-
-    def changed(self, blocks: Iterator[Block]) -> Iterator[Block]:
-        return self._stepped(self._rows.changed(blocks))
-
-    def _stepped(self, blocks: Iterator[Block]) -> Iterator[Block]:
+    def change(self, blocks: Iterator[Block]) -> Iterator[Block]:
         for whole in blocks:
             first, end = whole.first_row, whole.stop
             at_once = self._at_once or max(whole.n_rows, 1)  # the step's output may be large
@@ -454,23 +464,20 @@ class FoldRows(WrappedSource):
         super().__init__(rows)
         self._folding, self._fold, self._inside = folding, fold, inside
 
-    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
-        for block in self._rows.blocks(start, stop):
-            yield replace(block, weight=self._weights(block.first_row, block.n_rows, block.weight, block.split))
+    def change(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        for block in blocks:
+            counted = self._folding.numbers(block.first_row, block.n_rows, block.split, 0) == self._fold
+            weight = np.where(counted == self._inside, 1.0 if block.weight is None else block.weight, 0.0)
+            yield replace(block, weight=weight)
 
     def row_columns(self, step: int) -> Iterator[dict[str, Any]]:
         first = 0
         for columns in self._rows.row_columns(step):
-            n_rows = columns["y"].shape[0]
             split = columns.get("groups", columns.get("folds"))
-            weight = self._weights(first, n_rows, columns.get("sample_weight"), split)
-            yield {**columns, "sample_weight": weight}
-            first += n_rows
-
-    def _weights(self, first_row: int, n_rows: int, weight: Any, split: Any) -> np.ndarray:
-        own = self._folding.numbers(first_row, n_rows, split, 0) == self._fold
-        weight = np.ones(n_rows) if weight is None else np.asarray(weight, np.float64)
-        return np.where(own == self._inside, weight, 0.0)
+            alone = Block(columns["y"], None, columns.get("sample_weight"), split, first, 0)
+            (changed,) = self.change(iter([alone]))
+            yield {**columns, "sample_weight": changed.weight}
+            first = alone.stop
 
 
 class OutsideFolds(WrappedSource):
@@ -529,9 +536,9 @@ class TiledSource(WrappedSource):
         super().__init__(rows)
         self._tile, self._whole = tile, whole
 
-    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+    def change(self, blocks: Iterator[Block]) -> Iterator[Block]:
         tile, held = self._tile, list[Block]()  # blocks of an unfinished tile
-        for block in self._rows.blocks(start, stop):
+        for block in blocks:
             row, end = block.first_row, block.stop
             first = min(-(-row // tile) * tile, end)
             last = max(end // tile * tile, first)
@@ -570,10 +577,10 @@ class NarrowSource(WrappedSource):
         self._options, self._columns, self._n_wide = options, columns, n_features
         self.n_features = len(columns)
 
-    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+    def change(self, blocks: Iterator[Block]) -> Iterator[Block]:
         place_of = np.full(self._n_wide, -1, np.int32)  # not sent to workers with each segment
         place_of[self._columns] = np.arange(len(self._columns), dtype=np.int32)
-        for block in self._rows.blocks(start, stop):
+        for block in blocks:
             chunk, survey = checked(block)
             row_checks.check_n_features(chunk.shape[1], self._n_wide, "the first read")
             chunk, _ = transformed(chunk, survey, self._options)
