@@ -13,10 +13,11 @@ from streamnb.core import persistence, row_checks
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.category_columns import CategoryColumns, LevelsSeen, are_some_of, warn_of_distinct
 from streamnb.fits.fit import answered
-from streamnb.fits.passes import Pass, picked
+from streamnb.fits.passes import Pass
 from streamnb.fits.statistic import Statistic
 from streamnb.passes.answering import answer
 from streamnb.passes.contract import Reading, Report, RunOptions
+from streamnb.rows.boundary import picked
 from streamnb.rows.in_arrays import DaskSource
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import (

@@ -23,7 +23,7 @@ from streamnb.kernels import kmers
 from streamnb.kernels.ngrams import DIGIT
 from streamnb.rows.boundary import holds_texts
 from streamnb.rows.files import compression_of, content_of, files_at, holds_numbers
-from streamnb.rows.labels import Numbered, open_columns
+from streamnb.rows.labels import Column, numbered, open_columns
 from streamnb.rows.line_files import SequenceFiles, header_of
 from streamnb.rows.source import EncodedRows
 from streamnb.rows.texts import Texts, TextsInMemory, TextSource
@@ -122,13 +122,13 @@ def _check_all_labelled(headers: list[tuple[str, str]], sequences: SequenceFiles
             )
 
 
-def _numbered(labels: Iterable[Any]) -> Numbered:
+def _numbered(labels: Iterable[Any]) -> Column:
     """Labels as numbers, since those of a taxonomy are long."""
     each, numbers = list(labels), dict[Any, int]()
     if len({type(label) for label in each}) > 1:
         check_labels(each)  # which refuses mixed kinds: 1 and True would be one label
     codes = np.array([numbers.setdefault(label, len(numbers)) for label in each], np.int32)
-    return Numbered(codes, check_labels(list(numbers)))
+    return numbered(codes, check_labels(list(numbers)))
 
 
 def sequences(

@@ -14,7 +14,7 @@ from streamnb.core.descriptions import described
 from streamnb.core.memory import bytes_of
 from streamnb.fits.statistic import Statistic, added
 from streamnb.passes.contract import PassTask, Report, Wants
-from streamnb.rows.boundary import checked
+from streamnb.rows.boundary import picked
 from streamnb.rows.row_blocks import Block
 from streamnb.rows.splits import Folding, check_learns, check_n_folds, check_no_empty
 
@@ -274,11 +274,3 @@ def _add_some(task: PassTask, total: Any, rows: Block | None, block: Block) -> N
     except ValueError:
         task.add(task.partial(), block)
         raise
-
-
-def picked(block: Block, rows: np.ndarray) -> Block:
-    """The given rows of a block, whose values may be missing."""
-    own = hasattr(block.X, "picked")
-    X = block.X.picked(rows) if own else checked(block, missing=True)[0].picked(rows).to_matrix()
-    y, weight, split = (None if part is None else part[rows] for part in (block.y, block.weight, block.split))
-    return replace(block, X=X, y=y, weight=weight, split=split)

@@ -16,7 +16,7 @@ from streamnb.passes.contract import PassTask, Report, shape
 from streamnb.passes.dask_workers import result_of
 from streamnb.rows.boundary import as_chunk, as_matrix, dask_array, is_dask, made_by
 from streamnb.rows.labels import check_column, records, whole_column
-from streamnb.rows.row_blocks import Block
+from streamnb.rows.row_blocks import Block, block_of
 from streamnb.rows.zarr_reading import Clock
 
 
@@ -240,11 +240,10 @@ def _packed(
             column = check_column(name, column, check_y, first_row=first_row)
             row_checks.check_lengths(matrix.shape[0], column.shape[0], name)
         splits[name] = column
-    n_bytes = matrix.data.nbytes + matrix.indices.nbytes if sp.issparse(matrix) else matrix.nbytes
     y, weight, offset = (splits.pop(name, None) for name in ("y", "sample_weight", "offset"))
     y = y if offset is None else row_checks.with_offset(y, offset, first_row)
     split = records(splits, first_row) if len(splits) > 1 else next(iter(splits.values()), None)
-    return Block(matrix, y, weight, split, first_row, n_bytes)
+    return block_of(matrix, (y, weight, split), first_row)
 
 
 def _total(*parts: Any, pack: Callable, task: Any) -> tuple[Any, Report]:

@@ -2,7 +2,7 @@
 
 import datetime
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Protocol
 
@@ -392,6 +392,22 @@ def _checked(block: Block, missing: bool) -> tuple[Chunk, Survey]:
         data, indices, indptr, n_features = block.X
         return csr_chunk(data, indices, indptr, n_features, block.first_row)
     return as_chunk(block.X, block.first_row, missing)
+
+
+def picked(block: Block, rows: np.ndarray) -> Block:
+    """The rows of a block with these numbers, whose values may be missing; they keep the number of its first row."""
+    X: Any
+    if hasattr(block.X, "picked"):
+        X = block.X.picked(rows)
+    else:
+        chunk = checked(block, missing=True)[0].picked(rows)
+        X = chunk.to_matrix()
+        if isinstance(chunk, CSRChunk):
+            X = None if chunk.ones else chunk.data, chunk.indices, chunk.indptr, chunk.n_features
+    beside = {name: getattr(block, name) for name in ("y", "weight", "split")}
+    beside = {name: None if part is None else part[rows] for name, part in beside.items()}
+    nbytes = block.nbytes * len(rows) // max(block.n_rows, 1)
+    return replace(block, X=X, **beside, nbytes=nbytes, forms=None, ready=None)
 
 
 def takes_positive(domain: TakesValues, n_features: int) -> bool:

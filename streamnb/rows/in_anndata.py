@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from streamnb.rows import row_blocks
 from streamnb.rows.boundary import made_by
 from streamnb.rows.files import is_hdf5, read_ahead, stored
 from streamnb.rows.labels import Column, MaskedColumn, RowColumns, whole
-from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source
 from streamnb.rows.zarr_reading import member_of, timed
 
@@ -114,29 +114,29 @@ class ObsColumns:
         raise ValueError(f"{name}={path!r} is not in obs of X, which has the columns: {known}")
 
 
-class DatasetColumn(Column):
-    """A dataset in an HDF5 file, read along with the rows."""
+def _in_dataset(path: Any, dataset: Any) -> Column:
+    """A column in a dataset of an HDF5 file, read along with the rows."""
+    return Column(dataset.shape[0], partial(_from_dataset, path, dataset.name))
 
-    def __init__(self, path: Any, dataset: Any):
-        self._path, self._key, self.n_rows = path, dataset.name, dataset.shape[0]
 
-    def reader(self, start: int, readers: Any = None) -> Any:
-        return lambda start, stop: lambda: self._read(slice(start, stop))
+def _from_dataset(path: Any, key: str, start: int, readers: Any) -> Any:
+    return lambda start, stop: partial(_read_dataset, path, key, slice(start, stop))
 
-    def _read(self, rows: slice) -> np.ndarray:
-        with opened_hdf5(self._path) as file:
-            return _plain(file[self._key], rows)
+
+def _read_dataset(path: Any, key: str, rows: slice) -> np.ndarray:
+    with opened_hdf5(path) as file:
+        return _plain(file[key], rows)
 
 
 def _column_of_file(path: Any, member: Any, name: str) -> Column:
     """A column of `obs` in an HDF5 file: a dataset, or a group of categories or with a mask."""
     kind = str(member.attrs.get("encoding-type")) if hasattr(member, "keys") else ""
     if not kind:
-        return DatasetColumn(path, member)
+        return _in_dataset(path, member)
     if kind == "categorical":
-        return MaskedColumn(name, DatasetColumn(path, member["codes"]), categories=_plain(member["categories"]))
+        return MaskedColumn(name, _in_dataset(path, member["codes"]), categories=_plain(member["categories"]))
     if kind.startswith("nullable-"):
-        return MaskedColumn(name, DatasetColumn(path, member["values"]), DatasetColumn(path, member["mask"]))
+        return MaskedColumn(name, _in_dataset(path, member["values"]), _in_dataset(path, member["mask"]))
     raise ValueError(f"{name}: {member.name!r} of encoding-type {kind!r} is not a column of labels")
 
 
@@ -309,27 +309,22 @@ class HDF5Source(Source):
     def layout(self) -> dict[str, str]:
         return {"X": f"{self._matrix.key} in HDF5, {self._matrix.dtype} with {self.n_values} values"}
 
-    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
-        end = self._matrix.shape[0] if stop is None else stop
-        ask = self._columns.reader(start)
+    def pieces(self, start: int, stop: int) -> Iterator[tuple[int, int, Any]]:
         with opened_hdf5(self._matrix.path, expected=self._matrix.stored) as file:
-            ranges = (_csr_rows if self._matrix.sparse else _dense_rows)(file[self._matrix.key], start, end)
-            for row, until, X, nbytes in timed(ranges, self.reading):
-                y, weight, split = ask(row, until)()
-                yield Block((*X, self.n_features) if self._matrix.sparse else X, y, weight, split, row, nbytes)
+            read = _csr_rows if self._matrix.sparse else _dense_rows
+            yield from timed(read(file[self._matrix.key], start, stop), self.reading)
 
 
-def _dense_rows(values: Any, start: int, stop: int) -> Iterator[tuple[int, int, Any, int]]:
-    """Yield dense rows in batches: the first row, the end row, the values and their bytes."""
+def _dense_rows(values: Any, start: int, stop: int) -> Iterator[tuple[int, int, Any]]:
+    """Yield dense rows in batches: the first row, the end row and the values."""
     step = row_blocks.rows_of_block(values.dtype.itemsize * values.shape[1])
     for row in range(start, stop, step):
         until = min(row + step, stop)
-        X = _read(values, row, until)
-        yield row, until, X, X.nbytes
+        yield row, until, _read(values, row, until)
 
 
-def _csr_rows(group: Any, start: int, stop: int) -> Iterator[tuple[int, int, Any, int]]:
-    """Yield sparse rows like `_dense_rows`; the values are data, indices and indptr."""
+def _csr_rows(group: Any, start: int, stop: int) -> Iterator[tuple[int, int, Any]]:
+    """Yield sparse rows like `_dense_rows`."""
     data, indices, indptr = (group[name] for name in ("data", "indices", "indptr"))
     most = max(row_blocks.BLOCK_BYTES // (data.dtype.itemsize + indices.dtype.itemsize), 1)
     row, ends = start, np.empty(0, np.int64)
@@ -340,7 +335,7 @@ def _csr_rows(group: Any, start: int, stop: int) -> Iterator[tuple[int, int, Any
                 raise DataError(f"X: indptr in {group.name!r} of {group.file.filename!r} decreases near row {row}")
         n_rows = max(int(np.searchsorted(ends, ends[0] + most, side="right")) - 1, 1)
         arrays = [_read(part, int(ends[0]), int(ends[n_rows])) for part in (data, indices)]
-        yield row, row + n_rows, (*arrays, ends[: n_rows + 1]), sum(array.nbytes for array in arrays)
+        yield row, row + n_rows, (*arrays, ends[: n_rows + 1], int(group.attrs["shape"][1]))
         row, ends = row + n_rows, ends[n_rows:]
 
 

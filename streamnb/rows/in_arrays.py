@@ -17,8 +17,17 @@ from streamnb.core.messages import DataError
 from streamnb.core.row_checks import check_y
 from streamnb.rows import row_blocks
 from streamnb.rows.boundary import as_matrix, check_not_delayed, computed, dask_array, is_dask
-from streamnb.rows.labels import ColumnsByName, InMemory, Pending, RequestColumns, RowColumns, Stored, in_zarr, y_check
-from streamnb.rows.row_blocks import Block, cut_csr
+from streamnb.rows.labels import (
+    ColumnsByName,
+    InMemory,
+    Pending,
+    RequestColumns,
+    RowColumns,
+    in_array,
+    in_zarr,
+    y_check,
+)
+from streamnb.rows.row_blocks import Block, block_of, cut_csr
 from streamnb.rows.source import Source, multiple
 from streamnb.rows.zarr_reading import Clock, CSRCursor, CSRStore, Cursor, Readers, check_complete, timed
 
@@ -35,22 +44,16 @@ class ArraySource(Source):
         self.nbytes = X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes
         self.n_values, self.dtype = X.size, X.dtype
 
-    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
-        n_rows = self.n_rows or 0
-        ask, end = self._columns.reader(start), n_rows if stop is None else stop
-        step = max(row_blocks.BLOCK_BYTES, self.longer_blocks) * n_rows // max(self.nbytes, 1)
+    def pieces(self, start: int, stop: int) -> Iterator[tuple[int, int, Any]]:
+        step = max(row_blocks.BLOCK_BYTES, self.longer_blocks) * (self.n_rows or 0) // max(self.nbytes, 1)
         step = min(max(step, 1), row_blocks.BLOCK_ROWS)
-        for row in range(start, end, step):
-            until = min(row + step, end)
+        for row in range(start, stop, step):
+            until = min(row + step, stop)
             if sp.issparse(self._X):
-                data, indices, indptr = cut_csr(self._X.data, self._X.indices, self._X.indptr, row, until)
-                X: Any = (data, indices, indptr, self.n_features)
-                nbytes = data.nbytes + indices.nbytes
+                arrays = cut_csr(self._X.data, self._X.indices, self._X.indptr, row, until)
+                yield row, until, (*arrays, self.n_features)
             else:
-                X = self._X[row:until]
-                nbytes = X.nbytes
-            y, weight, split = ask(row, until)()
-            yield Block(X, y, weight, split, row, nbytes)
+                yield row, until, self._X[row:until]
 
 
 class StreamSource(Source):
@@ -109,7 +112,7 @@ class StreamSource(Source):
         for name, column in zip(self._columns.names, columns, strict=True):
             if column is not None:
                 row_checks.check_lengths(X.shape[0], column.shape[0], name)
-        return Block(X, *columns, row, X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes)
+        return block_of(X, columns, row)
 
 
 class Trace:
@@ -200,10 +203,7 @@ class ZarrSource(Source):
 
     def _block(self, rows: Callable[[], Any], columns: Pending, first_row: int) -> Block:
         X = rows()
-        if not isinstance(X, tuple):
-            return Block(X, *columns(), first_row, X.nbytes)
-        nbytes = sum(array.nbytes for array in X if array is not None)
-        return Block((*X, self.n_features), *columns(), first_row, nbytes)
+        return block_of((*X, self.n_features) if isinstance(X, tuple) else X, columns(), first_row)
 
 
 class ZarrCSRSource(ZarrSource):
@@ -321,7 +321,7 @@ class NamedColumns(Source):
             if isinstance(values, zarr.Group):
                 parts[name] = self.columns[name] = in_zarr(values, name)
             else:
-                parts[name] = (Stored if isinstance(values, zarr.Array) else InMemory)(values)
+                parts[name] = (in_array if isinstance(values, zarr.Array) else InMemory)(values)
         self.reading, self._parts = Clock(), ColumnsByName(parts)
         first, *others = parts
         self.n_rows = parts[first].n_rows

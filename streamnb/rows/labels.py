@@ -4,7 +4,7 @@ import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -124,18 +124,30 @@ def _given_twice(name: str) -> ValueError:
 
 
 class Column:
-    """A column of `n_rows` rows beside X; one in a store is read there whether or not rows are cut."""
+    """A column of `n_rows` rows beside X; one in a store is read there whether or not rows are cut.
 
-    n_rows: int
-    arrays: tuple[zarr.Array, ...] = ()  # Zarr arrays that are read
+    Parameters
+    ----------
+    n_rows : int
+    read : callable
+        Given the first row and the readers of a source, returns a function that requests rows in order.
+    arrays : tuple of zarr.Array
+        Those that are read.
+    """
 
-    def cut(self, start: int, stop: int) -> Self:
+    ndim: int = 1
+    shape: tuple[int, ...]  # of an indicator matrix
+
+    def __init__(self, n_rows: int, read: Callable[[int, Readers | None], Ask], arrays: tuple[zarr.Array, ...] = ()):
+        self.n_rows, self._read, self.arrays = n_rows, read, arrays
+
+    def cut(self, start: int, stop: int) -> "Column":
         """The column for the rows in [start, stop)."""
         return self
 
     def reader(self, start: int, readers: Readers | None = None) -> Ask:
         """A function that requests rows in order, from `start` on."""
-        raise NotImplementedError
+        return self._read(start, readers)
 
     def whole(self) -> Any:
         """All rows of the column."""
@@ -146,25 +158,26 @@ class InMemory(Column):
     """A column in memory, or its rows from `first_row` on."""
 
     def __init__(self, values: Any, first_row: int = 0):
-        self.values, self.first_row, self.n_rows = values, first_row, first_row + values.shape[0]
+        super().__init__(first_row + values.shape[0], partial(_from_memory, values, first_row))
+        self._values, self._first_row = values, first_row
 
-    def cut(self, start: int, stop: int) -> Any:
-        return InMemory(self.values[start - self.first_row : stop - self.first_row], start)
-
-    def reader(self, start: int, readers: Readers | None = None) -> Ask:
-        # copies, which cannot change between the checks and their use
-        return lambda start, stop: lambda: self.values[start - self.first_row : stop - self.first_row].copy()
+    def cut(self, start: int, stop: int) -> Column:
+        return InMemory(self._values[start - self._first_row : stop - self._first_row], start)
 
 
-class Stored(Column):
+def _from_memory(values: Any, first_row: int, start: int, readers: Readers | None) -> Ask:
+    # copies, which cannot change between the checks and their use
+    return lambda start, stop: lambda: values[start - first_row : stop - first_row].copy()
+
+
+def in_array(array: zarr.Array) -> Column:
     """A column in a Zarr array."""
+    return Column(array.shape[0], partial(_from_array, array), (array,))
 
-    def __init__(self, array: zarr.Array):
-        self._array, self.n_rows, self.arrays = array, array.shape[0], (array,)
 
-    def reader(self, start: int, readers: Readers | None = None) -> Ask:
-        cursor = Cursor(self._array, start, readers)
-        return lambda _, stop: cursor.ask(stop)
+def _from_array(array: zarr.Array, start: int, readers: Readers | None) -> Ask:
+    cursor = Cursor(array, start, readers)
+    return lambda _, stop: cursor.ask(stop)
 
 
 class ColumnsByName(Column):
@@ -197,32 +210,31 @@ def records(columns: dict[str, Any], first_row: int = 0) -> np.ndarray:
     return found
 
 
-class Numbered(Column):
+def numbered(codes: np.ndarray, values: np.ndarray) -> Column:
     """A column of few values, given by the number of each row's value."""
-
-    def __init__(self, codes: np.ndarray, values: np.ndarray):
-        self._codes, self._values, self.n_rows = codes, values, len(codes)
-
-    def reader(self, start: int, readers: Readers | None = None) -> Ask:
-        return lambda start, stop: lambda: self._values[self._codes[start:stop]]
+    return Column(len(codes), partial(_from_codes, codes, values))
 
 
-class _IndicatorInZarr(Column):
+def _from_codes(codes: np.ndarray, values: np.ndarray, start: int, readers: Readers | None) -> Ask:
+    return lambda start, stop: lambda: values[codes[start:stop]]
+
+
+def _indicator(store: CSRStore) -> Column:
     """An indicator matrix of labels in a CSR group."""
+    check_complete(store)
+    column = Column(store.shape[0], partial(_from_csr, store), store.arrays)
+    column.ndim, column.shape = 2, store.shape
+    return column
 
-    ndim = 2
 
-    def __init__(self, store: CSRStore):
-        check_complete(store)
-        self._store, self.shape, self.arrays, self.n_rows = store, store.shape, store.arrays, store.shape[0]
+def _from_csr(store: CSRStore, start: int, readers: Readers | None) -> Ask:
+    cursor = CSRCursor(store, start, readers=readers)
+    return lambda start, stop: partial(_indicator_rows, cursor.ask(stop), store.shape[1], start)
 
-    def reader(self, start: int, readers: Readers | None = None) -> Ask:
-        cursor = CSRCursor(self._store, start, readers=readers)
-        return lambda start, stop: partial(self._rows, cursor.ask(stop), start)
 
-    def _rows(self, arrays: Callable[[], CSRArrays], start: int) -> sp.csr_array:
-        chunk, _ = csr_chunk(*arrays(), self.shape[1], start)
-        return sp.csr_array(chunk.to_matrix())
+def _indicator_rows(arrays: Callable[[], CSRArrays], n_labels: int, start: int) -> sp.csr_array:
+    chunk, _ = csr_chunk(*arrays(), n_labels, start)
+    return sp.csr_array(chunk.to_matrix())
 
 
 class MaskedColumn(Column):
@@ -278,8 +290,8 @@ def _masked_in_zarr(group: zarr.Group, name: str, categorical: bool) -> MaskedCo
     if not categorical and (second.shape != first.shape or second.dtype.kind != "b"):
         raise DataError(f"{where}: array 'mask' should hold a bool for each of the {first.shape[0]} values")
     if not categorical:
-        return MaskedColumn(name, Stored(first), Stored(second))
-    column = MaskedColumn(name, Stored(first), categories=whole(second))
+        return MaskedColumn(name, in_array(first), in_array(second))
+    column = MaskedColumn(name, in_array(first), categories=whole(second))
     column.arrays = first, second
     return column
 
@@ -289,14 +301,14 @@ def in_zarr(column: Any, name: str) -> Any:
     if isinstance(column, zarr.Group):
         kind = str(column.attrs.get("encoding-type"))
         if kind == "csr_matrix" and name in LABELS:
-            return _IndicatorInZarr(open_csr(column))
+            return _indicator(open_csr(column))
         if kind != "categorical" and not kind.startswith("nullable-"):
             raise ValueError(f"{name}: group {column.path!r} of encoding-type {kind!r} is not a column of labels")
         return _masked_in_zarr(column, name, kind == "categorical")
     if column.ndim != 1 and not (column.ndim == 2 and name == "y"):
         raise ValueError(f"{name} should be a 1d array, got an array of shape {column.shape} instead.")
     check_filled(check_layout(column), name)
-    return Stored(column)
+    return in_array(column)
 
 
 def known_classes(y: Any, group: Any, n_rows: int | None) -> tuple[int | None, int]:

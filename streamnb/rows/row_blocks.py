@@ -113,6 +113,17 @@ class Block:
         return replace(self, X=X, **parts, first_row=start, nbytes=nbytes)
 
 
+def block_of(X: Any, columns: tuple[Any, Any, Any], first_row: int) -> Block:
+    """A block of rows that were read, with labels, weights and splits."""
+    if sp.issparse(X):
+        nbytes = X.data.nbytes + X.indices.nbytes
+    elif isinstance(X, tuple):
+        nbytes = X[1].nbytes + (0 if X[0] is None else X[0].nbytes)
+    else:
+        nbytes = X.nbytes
+    return Block(X, *columns, first_row, nbytes)
+
+
 def cut_csr(data: Any, indices: Any, indptr: Any, first: int, last: int) -> tuple[Any, Any, Any]:
     """The rows in [first, last) of CSR arrays, whose `data` and `indices` start at indptr[0]."""
     ends = indptr[first : last + 1]

@@ -23,7 +23,7 @@ from streamnb.rows import row_blocks
 from streamnb.rows.boundary import checked
 from streamnb.rows.labels import RowColumns, whole_column
 from streamnb.rows.preparing import RowOptions, transformed
-from streamnb.rows.row_blocks import Block, CSRChunk, cut_csr, frozen, joined
+from streamnb.rows.row_blocks import Block, CSRChunk, block_of, cut_csr, frozen, joined
 from streamnb.rows.splits import Folding
 from streamnb.rows.zarr_reading import Clock
 
@@ -93,6 +93,12 @@ class Source:
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         """Yield every row in [start, stop) once, in order; several threads may read ranges of one source at once."""
+        ask = self._columns.reader(start)
+        for row, until, X in self.pieces(start, (self.n_rows or 0) if stop is None else stop):
+            yield block_of(X, ask(row, until)(), row)
+
+    def pieces(self, start: int, stop: int) -> Iterator[tuple[int, int, Any]]:
+        """Yield the first row, the end row and the `X` of each block in [start, stop), for `blocks`."""
         raise NotImplementedError
 
     def changed(self, blocks: Iterator[Block]) -> Iterator[Block]:
@@ -286,14 +292,10 @@ class RawSource(Source):
         for first_row, raw, X, seconds in self._made(self._step, start, stop):
             self.reading.seconds += sum(seconds)
             self.making.seconds += seconds[1]
-            y, weight, split = ask(first_row, first_row + raw.shape[0], raw.y, raw.weight)()
-            if self._step is None:
-                yield Block(X, y, weight, split, first_row, raw.nbytes)
-            elif isinstance(X, np.ndarray):
-                yield Block(X, y, weight, split, first_row, X.nbytes)
-            else:
-                nbytes = X.indices.nbytes + (0 if X.data is None else X.data.nbytes)
-                yield Block((X.data, X.indices, X.indptr, X.shape[1]), y, weight, split, first_row, nbytes)
+            columns = ask(first_row, first_row + raw.shape[0], raw.y, raw.weight)()
+            if self._step is not None and not isinstance(X, np.ndarray):
+                X = X.data, X.indices, X.indptr, X.shape[1]
+            yield block_of(X, columns, first_row)
 
     def row_columns(self, step: int) -> Iterator[dict[str, Any]]:
         ask = self._columns.reader()
@@ -589,12 +591,10 @@ class NarrowSource(WrappedSource):
                 if (places < 0).any():  # values without effect: zeros, and those of rows of weight 0
                     chunk = chunk.of_columns(self._columns)
                     places = chunk.indices
-                arrays = None if chunk.ones else chunk.data, frozen(places), chunk.indptr
-                nbytes = sum(0 if array is None else array.nbytes for array in arrays)
-                yield replace(block, X=(*arrays, len(self._columns)), nbytes=nbytes)
+                X: Any = None if chunk.ones else chunk.data, frozen(places), chunk.indptr, len(self._columns)
             else:
-                values = chunk.of_columns(self._columns).values
-                yield replace(block, X=values, nbytes=values.nbytes)
+                X = chunk.of_columns(self._columns).values
+            yield block_of(X, (block.y, block.weight, block.split), block.first_row)
 
     def layout(self) -> dict[str, str]:
         columns = f"{len(self._columns)} of {self._n_wide}"

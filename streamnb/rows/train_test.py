@@ -15,9 +15,9 @@ from streamnb.core.arguments import PerRow, Rows
 from streamnb.core.guesses import with_hints
 from streamnb.core.threads import n_cores
 from streamnb.rows import opening
-from streamnb.rows.boundary import checked, holds_texts, is_dask, is_stream, made_by
+from streamnb.rows.boundary import holds_texts, is_dask, is_stream, made_by, picked
 from streamnb.rows.labels import TARGETS, Labelled
-from streamnb.rows.row_blocks import Block, CSRChunk
+from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Job, Source, WrappedSource
 from streamnb.rows.splits import Folding, keys_of, scattered
 from streamnb.rows.table_opening import as_table, is_path, is_table, open_tables
@@ -197,8 +197,8 @@ def _chunks(X: Any, choose: _Choice, of_test: bool) -> Iterator[Any]:
         mask = choose.rows(first, n_rows) == of_test
         first += n_rows
         if mask.any():
-            picked = tuple(None if part is None else _picked(part, mask) for part in parts)
-            yield picked if isinstance(chunk, tuple) else picked[0]
+            some = tuple(None if part is None else _picked(part, mask) for part in parts)
+            yield some if isinstance(chunk, tuple) else some[0]
 
 
 class _Numbers:
@@ -275,9 +275,8 @@ class PickedRows(WrappedSource):
         number = start
         for block in self._rows.blocks(first, last):
             rows = np.flatnonzero(self._numbers.mask[block.first_row - skipped : block.stop - skipped])
-            picked = _block_of(block, rows, number)
+            yield replace(picked(block, rows), first_row=number)
             number += len(rows)
-            yield picked
 
     def cut(self, start: int, stop: int) -> Self:
         skipped, numbered = self._offset
@@ -322,18 +321,3 @@ class PickedRows(WrappedSource):
         row_checks.check_lengths(self._numbers.n_rows, values.shape[0], "y")
         number = np.maximum(np.cumsum(self._numbers.mask) - 1, 0)
         return values[number]
-
-
-def _block_of(block: Block, rows: np.ndarray, first_row: int) -> Block:
-    """Some rows of a block, numbered from `first_row` on."""
-    if hasattr(block.X, "picked"):
-        X = block.X.picked(rows)
-    else:
-        chunk = checked(block, missing=True)[0].picked(rows)
-        X = chunk.to_matrix()
-        if isinstance(chunk, CSRChunk):
-            X = None if chunk.ones else chunk.data, chunk.indices, chunk.indptr - chunk.indptr[0], chunk.n_features
-    columns = {name: getattr(block, name) for name in ("y", "weight", "split")}
-    columns = {name: None if one is None else one[rows] for name, one in columns.items()}
-    nbytes = block.nbytes * len(rows) // max(block.n_rows, 1)
-    return replace(block, X=X, **columns, first_row=first_row, nbytes=nbytes, forms=None, ready=None)

@@ -10,7 +10,6 @@ from operator import add
 from typing import Annotated, Any, NamedTuple, NoReturn, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from streamnb.core import messages, persistence, row_checks
 from streamnb.encoding.encoding import Encoding
@@ -18,7 +17,7 @@ from streamnb.encoding.table import LearnedTable
 from streamnb.encoding.text import LearnedVocabulary
 from streamnb.fits.statistic import Statistic, added
 from streamnb.passes.contract import Report
-from streamnb.rows.boundary import checked
+from streamnb.rows.boundary import picked
 from streamnb.rows.opening import opened
 from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source, WrappedSource
@@ -103,12 +102,7 @@ class SiteRows(WrappedSource):
         labels, counts = np.unique(y[~known], return_counts=True)
         for label, count in zip(labels.tolist(), counts.tolist(), strict=True):
             self._outside[label] = self._outside.get(label, 0) + count
-        rows = np.flatnonzero(known)
-        X: Any = checked(block, missing=True)[0].picked(rows).to_matrix()
-        parts = {name: getattr(block, name) for name in ("y", "weight", "split")}
-        parts = {name: part if part is None else part[rows] for name, part in parts.items()}
-        X = (X.data, X.indices, X.indptr, X.shape[1]) if sp.issparse(X) else X
-        return replace(block, X=X, **parts, nbytes=block.nbytes * len(rows) // block.n_rows, forms=None)
+        return picked(block, np.flatnonzero(known))
 
     def warn_of_outside(self) -> Outside:
         """Warn of rows and values outside of the schema, once all rows have been read; return their numbers."""

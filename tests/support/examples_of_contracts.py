@@ -210,7 +210,9 @@ def shared(y: Any = Y, *needs: str, by: str = "rows") -> Pass:
     how = FoldJudge(like.classes, kept, 3, sets), MultiLabel() if sets else Joint(), 1.0, SCORERS["accuracy"]
     judged = (fits.Pass(HeldOut(weights, like, *how), inside=1) for weights in (like.weights, -like.weights))
     passes = fits.Pass(like, without=1), *judged, fits.Pass(line, without=0)
-    rows = opened(COUNTS, y, WEIGHT, ("folds", np.arange(N) % 2) if by == "given" else None)
+    rows = opened(COUNTS, y, WEIGHT)
+    if by == "given":
+        rows = rows.with_columns(split={"folds": np.arange(N) % 2})
     return Pass(SharedRead(passes, folding), rows)
 
 
