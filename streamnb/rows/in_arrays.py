@@ -351,10 +351,9 @@ class NamedColumns(Source):
         return part
 
 
-class DaskColumns(Source):
+class DaskColumns(DaskSource):
     """Columns of which at least one is a Dask array; the others are cut at its blocks."""
 
-    lazy = True
     X = None
 
     def __init__(self, columns: Mapping[str, Any]):

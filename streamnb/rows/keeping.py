@@ -302,25 +302,30 @@ class Owner:
 class KeptSource(WrappedSource):
     """A source whose rows are kept by the first read of all of them, and come from there in later reads.
 
-    With `only`, a range of rows, the first read of this range keeps them.
+    A part for a worker of a cluster is kept there, where there is a `Keeping` of its `name`.
     """
 
-    def __init__(self, rows: Source, keeping: Keeping, only: tuple[int, int] | None = None):
+    keeping: Any  # where rows are kept; None in a part for a worker, which has a place of its own
+    _owner: Owner | None
+
+    def __init__(self, rows: Source, keeping: Keeping):
         super().__init__(rows)
         self.given, self.label = rows.given, rows.label
         self.feature_names, self.names_last = rows.feature_names, rows.names_last
         self.encoding, self.keeping, self.read_once = rows.encoding, keeping, False
-        self._owner: Owner | None = None
-        self.key: Any = only
-        self.name, self._all = "", (0, rows.n_rows) if only is None else only
-        if only is None:
-            self._own(keeping.new_key())
+        self._all: tuple[int, int | None] = 0, rows.n_rows
+        self._own(keeping)
 
-    def _own(self, key: int) -> None:
-        """Have what is kept freed with this source and its copies, if not at the end of the fit."""
-        owner = Owner()
-        finalize(owner, self.keeping.free, key)
-        self.key, self._owner, self.name = key, owner, f"streamnb-keep-{uuid4().hex}"
+    def _own(self, keeping: Keeping) -> None:
+        """Keep rows anew, which are freed with this source and its copies, if not at the end of the fit."""
+        self.key: Any = keeping.new_key()
+        self.name, self._owner = f"streamnb-keep-{uuid4().hex}", Owner()
+        finalize(self._owner, keeping.free, self.key)
+
+    @property
+    def here(self) -> Keeping | None:
+        """Where this process keeps the rows; None on a worker that has no place for them."""
+        return Keeping.on_workers.get(self.name) if self.keeping is None else self.keeping
 
     @property
     def keepers(self) -> "tuple[KeptSource, ...]":
@@ -329,19 +334,21 @@ class KeptSource(WrappedSource):
     @property
     def segments(self) -> Any:
         """What workers keep of these rows, and where; None where no worker has read them."""
-        return self.keeping.elsewhere.get(self.key)
+        return None if self.keeping is None else self.keeping.elsewhere.get(self.key)
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         stop = self.n_rows if stop is None else stop  # None for a stream
-        rows = self.keeping.find(self.key)
-        if rows is not None:
-            yield from self._again(rows, start, stop)
-        elif (start, stop) == self._all and (room := self.keeping.starts(self.key, self.in_memory)) is not None:
-            yield from self._first(room)
+        keeping = self.here
+        if keeping is None:
+            yield from self._from_source(start, stop)
+        elif (rows := keeping.find(self.key)) is not None:
+            yield from self._again(keeping, rows, start, stop)
+        elif (start, stop) == self._all and (room := keeping.starts(self.key, self.in_memory)) is not None:
+            yield from self._first(keeping, room)
         else:
             yield from self._from_source(start, stop)
 
-    def _first(self, room: KeptRows) -> Iterator[Block]:
+    def _first(self, keeping: Keeping, room: KeptRows) -> Iterator[Block]:
         """All rows, kept as they are read."""
         try:
             for block in self._rows.blocks(*self._all):
@@ -353,9 +360,9 @@ class KeptSource(WrappedSource):
         except BaseException:  # also where the reader stops early
             room.close()
             raise
-        self.keeping.ends(self.key, room)
+        keeping.ends(self.key, room)
 
-    def _again(self, rows: KeptRows, start: int, stop: int | None) -> Iterator[Block]:
+    def _again(self, keeping: Keeping, rows: KeptRows, start: int, stop: int | None) -> Iterator[Block]:
         done = start
         try:
             for block in timed(rows.blocks(start, stop), self.reading):
@@ -365,7 +372,7 @@ class KeptSource(WrappedSource):
         except OSError as error:
             if self._rows.read_once:
                 raise self._lost(f"what was kept of it is lost ({error})") from error
-            self.keeping.drop(self.key, error)
+            keeping.drop(self.key, error)
         yield from self._from_source(done, stop)
 
     def _from_source(self, start: int, stop: int | None) -> Iterator[Block]:
@@ -396,36 +403,20 @@ class KeptSource(WrappedSource):
 
     def with_columns(self, *labels: Any, targets: bool = False, **columns: Any) -> Self:
         part = super().with_columns(*labels, targets=targets, **columns)
-        if any(column is not None for column in (*labels, *columns.values())):
-            part._own(self.keeping.new_key())  # what was kept lacks the new columns
+        if self.keeping is not None and any(column is not None for column in (*labels, *columns.values())):
+            part._own(self.keeping)  # what was kept lacks the new columns
         return part
 
     def rows_near(self, n_rows: int) -> int:
         """The step of what workers have kept, if any."""
         return super().rows_near(n_rows) if self.segments is None else self.segments.step
 
-    def cut(self, start: int, stop: int) -> Any:
-        """A part for a worker of a cluster, which keeps it there."""
-        return KeptPart(self._rows.cut(start, stop), self.name, (start, stop))
-
-
-class KeptPart(WrappedSource):
-    """A part of a source, as it is sent to a worker: rows are kept where there is a `Keeping` of this name."""
-
-    def __init__(self, rows: Source, name: str, only: tuple[int, int]):
-        super().__init__(rows)
-        self._name, self._only = name, only
-
-    @property
-    def keepers(self) -> "tuple[KeptPart, ...]":
-        return self, *self._rows.keepers
-
-    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
-        keeping = Keeping.on_workers.get(self._name)
-        rows = self._rows if keeping is None else KeptSource(self._rows, keeping, self._only)
-        yield from rows.blocks(start, stop)
+    def cut(self, start: int, stop: int) -> Self:
+        part = super().cut(start, stop)
+        part.keeping, part._owner, part.key, part._all = None, None, (start, stop), (start, stop)
+        return part
 
     def where(self) -> tuple[bool, str]:
         """Whether this process has kept the rows, and what was the matter if it has not."""
-        keeping = Keeping.on_workers.get(self._name)
-        return (False, "") if keeping is None else (keeping.find(self._only) is not None, keeping.space.problem)
+        keeping = self.here
+        return (False, "") if keeping is None else (keeping.find(self.key) is not None, keeping.space.problem)

@@ -254,11 +254,6 @@ class RawSource(Source):
         Identifies the step, in checkpoints.
     n_threads : int
         Threads that read rows and compute features.
-
-    Attributes
-    ----------
-    making : Clock
-        Seconds spent in the step so far, summed over threads; part of `reading`.
     """
 
     opened_by_user = costly_features = True
@@ -275,7 +270,7 @@ class RawSource(Source):
         super().__init__(columns)
         self.raw, self._step, self._about, self._n_threads = raw, step, about, n_threads
         self.n_rows, self.n_features, self.nbytes = raw.n_rows, n_features, raw.nbytes
-        self.files, self.making = raw.files, Clock()
+        self.files = raw.files
         empty = "X has"
         if len(raw.files) == 1:
             empty = f"{raw.files[0][0]} holds"
@@ -290,8 +285,7 @@ class RawSource(Source):
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         ask = self._columns.reader(start)
         for first_row, raw, X, seconds in self._made(self._step, start, stop):
-            self.reading.seconds += sum(seconds)
-            self.making.seconds += seconds[1]
+            self.reading.seconds += seconds
             columns = ask(first_row, first_row + raw.shape[0], raw.y, raw.weight)()
             if self._step is not None and not isinstance(X, np.ndarray):
                 X = X.data, X.indices, X.indptr, X.shape[1]
@@ -303,7 +297,7 @@ class RawSource(Source):
             found = ask(first_row, first_row + raw.shape[0], raw.y, raw.weight)()
             yield dict(zip(self._columns.names, found, strict=True))
 
-    def _made(self, step: Any, start: int, stop: int | None) -> Iterator[tuple[int, Any, Any, tuple[float, float]]]:
+    def _made(self, step: Any, start: int, stop: int | None) -> Iterator[tuple[int, Any, Any, float]]:
         jobs = self.raw.jobs(start, self.raw.n_rows if stop is None else stop)
         return in_order(partial(_decoded, step), jobs, self._n_threads)
 
@@ -312,7 +306,7 @@ class RawSource(Source):
 
     def cut(self, start: int, stop: int) -> Self:
         part = super().cut(start, stop)
-        part.reading, part.making = Clock(), Clock()
+        part.reading = Clock()
         return part
 
     def layout(self) -> dict[str, str]:
@@ -331,14 +325,13 @@ class RawSource(Source):
         return part
 
 
-def _decoded(step: Any, job: Job) -> tuple[int, Any, Any, tuple[float, float]]:
-    """The raw rows of a job, their features, and the seconds spent on each."""
+def _decoded(step: Any, job: Job) -> tuple[int, Any, Any, float]:
+    """The raw rows of a job, their features, and the seconds spent on both."""
     first_row, read = job
     started = time.perf_counter()
     raw = read()
-    done = time.perf_counter()
     X = raw if step is None else step(raw, first_row)
-    return first_row, raw, X, (done - started, time.perf_counter() - done)
+    return first_row, raw, X, time.perf_counter() - started
 
 
 class WrappedSource(Source):
@@ -377,7 +370,7 @@ class WrappedSource(Source):
 
     def cut(self, start: int, stop: int) -> Self:
         part = self.with_each(methodcaller("cut", start, stop))
-        part.group = None
+        part.group = part.given = None
         return part
 
     def wanted(self, values: bool, block_bytes: int) -> Self:

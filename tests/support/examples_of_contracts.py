@@ -49,7 +49,7 @@ from streamnb.rows.in_arrays import (
     opened_columns,
 )
 from streamnb.rows.in_svmlight import SvmlightSource
-from streamnb.rows.keeping import Keeping, KeptPart, KeptSource
+from streamnb.rows.keeping import Keeping, KeptSource
 from streamnb.rows.labels import open_columns
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
@@ -429,10 +429,8 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
         (lambda _: KeptSource(texts_of(COUNTS, Y, WEIGHT), Keeping("memory")), LABELLED),
         on_disk=(lambda folder: KeptSource(texts_of(COUNTS, Y, WEIGHT, folder), Keeping("disk")), LABELLED),
         stream=(lambda _: KeptSource(opened(chunks()), Keeping("disk")), LABELLED),
-    ),
-    KeptPart: every(
-        (lambda _: KeptPart(texts_of(COUNTS, Y, WEIGHT), "kept nowhere", (0, len(Y))), LABELLED),
-        files=(lambda folder: kept_of(texts_of(COUNTS, Y, WEIGHT, folder)), LABELLED),
+        nowhere=(lambda _: KeptSource(texts_of(COUNTS, Y, WEIGHT), Keeping("memory")).cut(0, len(Y)), LABELLED),
+        of_files=(lambda folder: kept_of(texts_of(COUNTS, Y, WEIGHT, folder)), LABELLED),
     ),
     AbsentCountingSource: every(
         (lambda _: AbsentCountingSource(opened(sp.csr_array(ONES["X"]), Y, WEIGHT), TERMS, "abcde"), ONES)
