@@ -587,7 +587,8 @@ class NarrowSource(WrappedSource):
                 X: Any = None if chunk.ones else chunk.data, frozen(places), chunk.indptr, len(self._columns)
             else:
                 X = chunk.of_columns(self._columns).values
-            yield block_of(X, (block.y, block.weight, block.split), block.first_row)
+            made = block_of(X, (block.y, block.weight, block.split), block.first_row)
+            yield replace(made, kept=block.kept)
 
     def layout(self) -> dict[str, str]:
         columns = f"{len(self._columns)} of {self._n_wide}"

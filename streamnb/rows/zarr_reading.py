@@ -12,10 +12,10 @@ import warnings
 import weakref
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator, Iterable
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar, TypeVarTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import zarr
@@ -29,7 +29,6 @@ from streamnb.core.messages import DataError, warn
 
 EMPTY_CHUNKS = "write_empty_chunks"  # an attribute of arrays: False says that chunks of the fill value are not written
 T = TypeVar("T")
-Ts = TypeVarTuple("Ts")
 FEATURE_NAMES = "feature_names"  # an array of strings in a group written by `write_csr`, if names were given
 CSRArrays = tuple[np.ndarray | None, np.ndarray, np.ndarray]  # data, indices, indptr
 
@@ -243,7 +242,6 @@ class Cursor:
         self._unit = max(whole[0] if in_one_request else array.chunks[0], 1)
         self._length = array.shape[0]
         self._submit = _finished_future if readers is None else readers.submit
-        self._run = readers.run if readers is not None and _read_by_zarrs(self._array) else sync
         self._start = start
         self._first = self._end = start // self._unit * self._unit  # held or requested elements: [first, end)
         self._memory = BufferPool()
@@ -284,7 +282,7 @@ class Cursor:
         array = self._array
         try:
             longer = self._memory.empty((n_kept + stop - start, *array.shape[1:]), array.dtype)
-            with_retries(lambda: self._run(_read_into(longer[n_kept:], array, start, stop)), array.store)
+            with_retries(lambda: sync(_read_into(longer[n_kept:], array, start, stop)), array.store)
         except Exception as error:  # codecs and stores raise errors of any type
             chunk, reason = _first_bad_chunk(array, start, stop, error)
             attempts = attempts_at(array.store)
@@ -322,11 +320,6 @@ class BufferPool:
 
 async def _read_into(out: np.ndarray, array: zarr.Array, start: int, stop: int) -> None:
     await array.async_array.get_orthogonal_selection(slice(start, stop), out=NDBuffer.from_numpy_array(out))
-
-
-def _read_by_zarrs(array: zarr.Array) -> bool:
-    """Whether zarrs reads the files itself, so that the coroutine never waits for another thread."""
-    return isinstance(array.store, LocalStore) and getattr(array.async_array.codec_pipeline, "impl", None) is not None
 
 
 def _first_bad_chunk(array: zarr.Array, start: int, stop: int, error: Exception) -> tuple[int, Exception]:
@@ -371,18 +364,6 @@ def timed(items: Iterable[T], clock: Clock) -> Generator[T]:
         del item  # so that its memory can be reused
 
 
-class _InlineLoop(asyncio.SelectorEventLoop):
-    """An event loop that runs executor calls at once, in its own thread."""
-
-    def run_in_executor(self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts) -> "asyncio.Future[T]":
-        future = self.create_future()
-        try:
-            future.set_result(func(*args))
-        except Exception as error:
-            future.set_exception(error)
-        return future
-
-
 class Readers:
     """Threads that read the arrays of blocks, started in the order of requests; a context manager."""
 
@@ -391,26 +372,12 @@ class Readers:
         self._ahead = REMOTE_AHEAD if remote else AHEAD
         self._pool = ThreadPoolExecutor(N_REMOTE_READERS if remote else N_READERS, "streamnb-reader")
         self._clock = clock
-        self._own = threading.local()
-        self._loops: list[_InlineLoop] = []
 
     def __enter__(self) -> "Readers":
         return self
 
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown(cancel_futures=True)
-        for loop in self._loops:
-            loop.close()
-
-    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine to its end in the calling thread, which is one of these.
-
-        With zarr's own loop and its threads, each read would change threads four more times.
-        """
-        if not hasattr(self._own, "loop"):
-            self._own.loop = _InlineLoop()
-            self._loops.append(self._own.loop)
-        return self._own.loop.run_until_complete(coroutine)
 
     def submit(self, function: Callable[..., T], *arguments: Any) -> "Future[T]":
         return self._pool.submit(self._run, function, *arguments)
