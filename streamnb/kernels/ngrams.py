@@ -117,22 +117,6 @@ def place_each(hashes, slots):
 
 
 @kernel
-def count_lines(buffer, quoted, smallest, inside):
-    # returns the number of lines with a byte of at least `smallest`, the end of the last, and whether a quotation is
-    # open at the end
-    n, end, blank = 0, 0, smallest > 0
-    for i in range(len(buffer)):
-        byte = int(buffer[i])
-        if byte == 10 and not inside:
-            n += not blank
-            end, blank = i + 1, smallest > 0
-        else:
-            inside = inside != (quoted and byte == 34)
-            blank = blank and (byte < smallest or byte == 13)
-    return n, end, inside
-
-
-@kernel
 def first_new_key(buffer, at, depth, known):
     # the first key of JSON objects, of those that are no values of others, whose hash is not among the sorted `known`:
     # where it begins and ends within its quotes, and its hash; -1 where there is none

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from streamnb.core.messages import DataError, listed
-from streamnb.kernels.ngrams import count_lines, first_new_key
+from streamnb.kernels.ngrams import first_new_key
 from streamnb.rows.files import CSV, JSON, LINES, pyarrow_for
-from streamnb.rows.records import RowsAlone, StoredColumns, StoredLines, bounds_of, of_columns
+from streamnb.rows.records import RowsAlone, StoredColumns, StoredLines, bounds_of, line_ends, of_columns
 from streamnb.rows.table_columns import BOOLEAN, CATEGORY, DATES, NOTHING, NUMBER, arrow, kind_of, type_in_lines
 from streamnb.rows.tables import Fields, check_names, one_batch
 from streamnb.rows.texts import Texts
@@ -40,23 +40,15 @@ class Format:
     unseen: frozenset[str] = frozenset()
     header: bytes = b""  # the first line of CSV
 
-    @property
-    def smallest(self) -> int:
-        """A line is a row if it has a byte at least this large: not blank in JSON, not empty in CSV."""
-        return {LINES: 0, JSON: 33, CSV: 1}[self.kind]
-
     def whole_rows(self, text: bytes) -> tuple[int, int]:
         """The number of rows in whole lines, and the end of the last whole line."""
-        letters = np.frombuffer(text, np.uint8)
-        if self.kind != CSV:
-            ends = np.flatnonzero(letters == 10)
-            if not len(ends):
-                return 0, 0
-            begins = np.concatenate([[0], ends[:-1] + 1])
-            if self.smallest == 0 or (letters[begins] >= self.smallest).all():  # no line is blank
-                return len(ends), int(ends[-1]) + 1
-        n, end, _ = count_lines(letters, self.kind == CSV, self.smallest, False)
-        return int(n), int(end)
+        if self.kind == LINES:
+            return text.count(b"\n"), text.rfind(b"\n") + 1
+        ends = line_ends(np.frombuffer(text, np.uint8), self.kind)
+        if not len(ends):
+            return 0, 0
+        end = int(ends[-1]) + 1
+        return len(bounds_of(text[:end], self.kind)[0]), end
 
     def last_rows(self, text: bytes) -> int:
         """The number of rows in a last line without an end, 0 or 1."""

@@ -65,17 +65,6 @@ def test_tokens_of_a_vocabulary_alone_are_counted():
     assert found.toarray()[0].tolist() == [2, 2, 1, 0] and not found[1:].nnz
 
 
-def test_lines_are_counted_by_what_stands_in_them():
-    def counted(text, *how):
-        n, end, inside = ngrams.count_lines(np.frombuffer(text, np.uint8), *how)
-        return int(n), int(end), bool(inside)
-
-    assert counted(b"a\n\nb\nc", False, 0, False) == (3, 5, False)
-    assert counted(b"a\n\r\nb\n \n", False, 1, False) == (3, 8, False)
-    assert counted(b"{}\n  \n{", False, 33, False) == (1, 6, False)
-    assert counted(b'a,"x\ny"\nb,"', True, 1, False) == (1, 8, True)
-
-
 def test_new_keys_are_those_of_objects_that_are_lines():
     def found(text, at=0, depth=0, known=()):
         begin, stop, code = ngrams.first_new_key(np.frombuffer(text, np.uint8), at, depth, np.array(known, np.int64))

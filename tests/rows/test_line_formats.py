@@ -4,7 +4,7 @@ import pytest
 
 from streamnb.core.messages import DataError
 from streamnb.rows.files import CSV, JSON, LINES
-from streamnb.rows.line_formats import text_format
+from streamnb.rows.line_formats import Format, text_format
 
 NAMED = {"text": "t", "y": "y", "weight": None}
 
@@ -57,3 +57,11 @@ def test_what_is_wrong_is_named(data, kind, words):
 def test_the_field_of_the_text_has_to_be_named():
     with pytest.raises(ValueError, match="text=None"):
         read(b'{"t": "a"}\n', text=None)
+
+
+def test_rows_are_counted_by_what_stands_in_lines():
+    assert Format(LINES).whole_rows(b"a\n\nb\nc") == (3, 5)
+    assert Format(CSV).whole_rows(b"a\n\r\nb\n \n") == (3, 8)
+    assert Format(JSON).whole_rows(b"{}\n  \n{") == (1, 6)
+    assert Format(CSV).whole_rows(b'a,"x\ny"\nb,"') == (1, 8)
+    assert Format(JSON).whole_rows(b"{") == (0, 0)
