@@ -1,5 +1,6 @@
 """Files of lines, indexed once so that they can be read from any row; among them those of sequences (FASTA, FASTQ)."""
 
+import io
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -16,7 +17,6 @@ from streamnb.rows.files import (
     BOM,
     CSV,
     DAMAGED,
-    HEAD,
     JSON,
     LINES,
     by_name,
@@ -190,8 +190,14 @@ class LinesOfFile:
             form, place, rest = _read_head(self.infer, file, self.path)
             if self.n_parts > 1:
                 begin, end = (size_of(self.path) * k // self.n_parts for k in (self.part, self.part + 1))
-                place = _seek_line(file, max(begin, place), self.path) if self.part else _at(file, place)
-                file, rest = _Window(file, end - 1 - place), b""
+                lines = io.BufferedReader(file)
+                if self.part:  # from the first line that begins in this part
+                    lines.seek(max(begin, place) - 1)
+                    lines.readline()
+                    place = lines.tell()
+                else:
+                    lines.seek(place)
+                file, rest = _Window(lines, end - 1 - place), b""
                 if place >= end:
                     return
             first_row = 0
@@ -201,39 +207,19 @@ class LinesOfFile:
                 first_row, place = first_row + n_rows, place + len(piece)
 
 
-def _at(file: Any, place: int) -> int:
-    file.seek(place)
-    return place
-
-
-def _seek_line(file: Any, place: int, path: str) -> int:
-    """Go to the first line that begins at a place or after it, and return where that is."""
-    file.seek(place - 1)
-    place -= 1
-    while part := _read_exactly(file, HEAD, path):
-        at = part.find(b"\n")
-        if at >= 0:
-            return _at(file, place + at + 1)
-        place += len(part)
-    return place
-
-
 class _Window:
     """A file that ends with the line in which the byte after the next `left` ones lies."""
 
     def __init__(self, file: Any, left: int):
-        self._file, self._left, self._ended = file, left, False
+        self._file, self._left = file, left
 
     def read(self, n: int) -> bytes:
-        if self._ended:
-            return b""
-        part = self._file.read(min(n, self._left) if self._left > 0 else n)
-        self._left -= len(part)
-        if self._left < 0:
-            at = part.find(b"\n", max(len(part) + self._left, 0))
-            self._ended = at >= 0
-            part = part[: at + 1] if self._ended else part
-        return part
+        if self._left > 0:
+            part: bytes = self._file.read(min(n, self._left))
+            self._left -= len(part)
+            return part
+        file, self._file = self._file, io.BytesIO()
+        return file.readline()
 
 
 def _read_exactly(file: Any, n: int, path: str) -> bytes:
