@@ -27,19 +27,10 @@ def test_edges_and_pairs_have_the_names_of_columns(options):
 
 
 @pytest.mark.parametrize("options", KINDS, ids=str)
-def test_weights_count_as_rows_and_rows_may_be_added_and_taken_away(options):
-    whole = snb.TreeNB(**options).fit(X, Y, np.round(2 * WEIGHT))
-    repeated = np.repeat(np.arange(150), np.round(2 * WEIGHT).astype(int))
-    again = snb.TreeNB(**options).fit(X[repeated], Y[repeated])
-    if "transform" not in options:  # bins count rows
-        np.testing.assert_array_equal(whole.coef_, again.coef_)
-    parts = snb.TreeNB(**options).fit(X, Y, WEIGHT)
-    parts.forget(X[:50], Y[:50], sample_weight=WEIGHT[:50])
-    parts.partial_fit(X[:50], Y[:50], sample_weight=WEIGHT[:50])
-    expected = snb.TreeNB(**options).fit(X, Y, WEIGHT)
-    np.testing.assert_allclose(parts.coef_, expected.coef_, atol=1e-9)
-    assert parts.strength_ == 5.0 and parts.refit(strength=50.0).strength_ == 50.0
-    balanced = expected.refit(class_weight="balanced").class_count_
+def test_a_refit_has_another_strength_or_class_weight(options):
+    model = snb.TreeNB(**options).fit(X, Y, WEIGHT)
+    assert model.strength_ == 5.0 and model.refit(strength=50.0).strength_ == 50.0
+    balanced = model.refit(class_weight="balanced").class_count_
     np.testing.assert_allclose(balanced, balanced[0])
 
 

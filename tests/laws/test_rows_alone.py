@@ -24,7 +24,7 @@ NUMBERS = X[:, 1] - X[:, 2] + RNG.normal(size=N)
 WEIGHT = RNG.random(N) + 0.5  # which no sums of floats hold exactly
 SETS = np.column_stack([Y == 0, Y != 1, X[:, 3] > 1.0]).astype(int)
 
-OF_SETS = {"LabelSpace", "LabelSpaceCV"}
+OF_SETS = {"LabelSpace", "LabelSpaceCV", "indicator"}
 OPTIONS = {
     "StackedNB": {"families": ["poisson", snb.LinearNB("bernoulli", transform="log1p")]},
     "HierarchyNB": {"hierarchy": {0: 10, 2: 10}},
@@ -77,6 +77,8 @@ EQUAL = pytest.mark.filterwarnings("ignore::streamnb.StreamnbWarning")
 MADE = {name: partial(estimator, name) for name in ESTIMATORS} | {
     "Gaussian": lambda: snb.LinearNB("gaussian", transform="log1p"),
     "Mixed": lambda: snb.LinearNB(snb.Mixed({"gaussian": [0, 3], "bernoulli": ...})),
+    "full covariance": lambda: snb.LinearNB(snb.Gaussian(covariance="full", shrinkage=(0.2, 0.01))),
+    "indicator": lambda: snb.LinearNB("poisson"),
     "idf": lambda: snb.LinearNB(idf=True, normalize="l2"),
     "bins": lambda: snb.LinearNB("bernoulli", transform=snb.Bins(4)),
     "calibrated margins": lambda: snb.MarginClassifier(tol=1e-2, calibration="sigmoid", idf=True, normalize="l2"),
@@ -87,7 +89,8 @@ MADE = {name: partial(estimator, name) for name in ESTIMATORS} | {
 
 # BLAS rounds sums of products of values that are no whole numbers, or less many bits
 OF_PRODUCTS = {"ElasticNet", "ElasticNetCV", "ForwardRegression", "Ridge"}
-OF_PRODUCTS_IN_PARTS = {"LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis", "TreeNB", *OF_PRODUCTS}
+OF_PRODUCTS_IN_PARTS = {"LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis", "TreeNB", "full covariance"}
+OF_PRODUCTS_IN_PARTS |= OF_PRODUCTS
 
 
 def parts_of(given, size):
@@ -152,6 +155,27 @@ def test_rows_in_parts_and_in_any_order_are_the_rows_at_once(name, tmp_path):
     for part in (first, *others[2:], others[0]):
         model.partial_fit(*part[:2], sample_weight=part[2])
     np.testing.assert_allclose(said(model, X), said(whole, X), rtol=1e-10 if name in OF_PRODUCTS_IN_PARTS else 0.0)
+
+
+KEEP_WHAT_THEY_SAW = {"CategoricalNB", "FeatureSelector"}  # categories; and nothing is taken away from a selection
+
+
+@EQUAL
+@pytest.mark.parametrize("name", IN_PARTS)
+def test_rows_that_fade_or_are_forgotten_leave_the_model_of_what_is_left(name):
+    (rows, y, weight), whole = of_arrays(name)
+    old, new = np.s_[:90], np.s_[90:]
+    rounded = 1e-8 if name in OF_PRODUCTS_IN_PARTS else 0.0
+    model = clone(whole).partial_fit(rows[old], y[old], sample_weight=weight[old])
+    model.partial_fit(rows[new], y[new], sample_weight=weight[new], decay=0.5)
+    halves = clone(whole).fit(rows, y, weight * np.where(np.arange(N) < 90, 0.5, 1.0))
+    np.testing.assert_allclose(said(model, X), said(halves, X), rtol=rounded)
+    assert model.decay_ == 0.5
+    if name in KEEP_WHAT_THEY_SAW:
+        return
+    model.forget(rows[old], y[old], sample_weight=0.5 * weight[old])
+    left = clone(whole).fit(rows[new], y[new], weight[new])
+    np.testing.assert_allclose(said(model, X), said(left, X), rtol=rounded)
 
 
 @EQUAL

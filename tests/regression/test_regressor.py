@@ -5,7 +5,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-import zarr
 
 import streamnb as snb
 
@@ -20,19 +19,8 @@ def model():
     return snb.Ridge(0.5).fit(X, Y, W)
 
 
-def in_zarr(folder):
-    group = zarr.open_group(folder / "rows.zarr", mode="w")
-    group.create_array("X", data=X, chunks=(60, 5))
-    group.create_array("y", data=Y, chunks=(50,))
-    return zarr.open_group(folder / "rows.zarr", mode="r")
-
-
 WAYS = {
-    "sparse": lambda _: (sp.csr_array(X), Y, W),
     "frame": lambda _: (pd.DataFrame(X).assign(y=Y).rename(columns=str), "y", W),
-    "Dask": lambda _: tuple(da.from_array(part, chunks=64) for part in (X, Y, W)),
-    "stream": lambda _: (iter([(X[:90], Y[:90], W[:90]), (X[90:], Y[90:], W[90:])]), None, None),
-    "Zarr": lambda folder: (in_zarr(folder)["X"], in_zarr(folder)["y"], W),
     "svmlight": lambda folder: (svmlight(folder), None, W),
 }
 
@@ -60,17 +48,6 @@ def test_predictions_come_in_the_kind_of_the_rows(model):
     assert model.predict(X, out=out) is out
     several = snb.Ridge(0.5).fit(X, np.column_stack([Y, -Y]), W)
     np.testing.assert_allclose(several.predict(X), np.column_stack([wanted, -wanted]), rtol=1e-9)
-
-
-def test_rows_are_added_forgotten_and_fade(model):
-    parts = snb.Ridge(0.5).partial_fit(X[:70], Y[:70], W[:70]).partial_fit(X[70:], Y[70:], W[70:])
-    assert parts.coef_.tolist() == model.coef_.tolist()
-    parts.forget(X[70:], Y[70:], W[70:])
-    assert parts.coef_.tolist() == snb.Ridge(0.5).fit(X[:70], Y[:70], W[:70]).coef_.tolist()
-    faded = snb.Ridge(0.5).partial_fit(X[:70], Y[:70]).partial_fit(X[70:], Y[70:], decay=0.5)
-    weights = np.where(np.arange(200) < 70, 0.5, 1.0)
-    np.testing.assert_allclose(faded.coef_, snb.Ridge(0.5).fit(X, Y, weights).coef_, rtol=1e-12)
-    assert faded.decay_ == 0.5
 
 
 def test_sums_of_two_sites_are_fitted_without_rows(model):

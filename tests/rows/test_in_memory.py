@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import clone
 
 import streamnb as snb
 from streamnb.rows.in_arrays import StreamSource
@@ -92,15 +91,6 @@ X = rng.poisson(0.8, (120, 6)).astype(float)
 Y = rng.integers(0, 3, 120)
 LABELS = (rng.random((120, 4)) < [0.5, 0.3, 0.2, 0.6]).astype(int)
 PARTS = [slice(start, start + 30) for start in range(0, 120, 30)]
-MODELS = [
-    snb.LinearNB("poisson"),
-    snb.LinearNB("gaussian"),
-    snb.MultinomialNB(),
-    snb.GaussianNB(),
-    snb.CategoricalNB(),
-    snb.FeatureSelector("f_classif", k=3),
-]
-every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 
 
 def outcome(model):
@@ -110,17 +100,6 @@ def outcome(model):
 
 
 # --------------------------------------------------------------------------------------------------- decay
-
-
-@every_model
-def test_decay_weighs_down_what_came_before_once_a_call(model):
-    fading = clone(model)
-    for part in PARTS:
-        fading.partial_fit(X[part], Y[part], decay=0.5)
-    weights = 0.5 ** np.repeat([3, 2, 1, 0], 30)
-    assert outcome(fading) == outcome(clone(model).fit(X, Y, sample_weight=weights)) != []
-    assert fading.decay_ == 0.125
-    assert fading.stats_.n_rows == 120
 
 
 @pytest.mark.parametrize("decay", [0.0, -0.5, 1.5, np.nan, np.inf, "half", None, True])

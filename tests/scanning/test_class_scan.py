@@ -112,14 +112,6 @@ def test_whole_numbers_beyond_float64_are_refused():
         snb.scan(np.array([[2**53 + 1], [0]]), [0, 1])
 
 
-def test_a_saved_estimator_is_the_fitted_one(tmp_path):
-    model = snb.LinearNB("poisson", snb.L1(1.0)).fit(X, Y).sparsify()
-    model.set_params(smoothing=50.0).save(tmp_path / "m")
-    loaded = snb.load(tmp_path / "m")
-    assert (loaded.coef_ != model.coef_).nnz == 0
-    assert (loaded.decision_function(X) == model.decision_function(X)).all()
-
-
 def test_threads_with_large_tables_leave_and_lose_nothing(monkeypatch):
     monkeypatch.setattr("streamnb.passes.run.PRIVATE_TABLES_BYTES", 3 * 8 * 6)
     order = np.argsort(Y, kind="stable")

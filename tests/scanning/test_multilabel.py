@@ -29,25 +29,6 @@ def test_predictions_and_scores_of_each_label():
     assert model.score(da.from_array(X, chunks=(70, 12)), da.from_array(Y, chunks=(50, 4))) == model.score(X, Y)
 
 
-def test_partial_fit_forget_refit_save(tmp_path):
-    whole = snb.LinearNB("poisson").fit(X, Y, classes=["a", "b", "c", "d"])
-    assert whole.classes_.tolist() == ["a", "b", "c", "d"]
-    parts = (
-        snb.LinearNB("poisson")
-        .partial_fit(X[:100], Y[:100], classes=["a", "b", "c", "d"])
-        .partial_fit(X[100:], Y[100:])
-    )
-    assert (parts.coef_ == whole.coef_).all()
-    shorter = snb.LinearNB("poisson").fit(X[50:], Y[50:], classes=["a", "b", "c", "d"])
-    assert (whole.forget(X[:50], Y[:50]).coef_ == shorter.coef_).all()
-    assert np.count_nonzero(whole.refit(penalty=snb.L1(1e9)).coef_) == 0
-    whole.refit(penalty=None).save(tmp_path / "m.snb")
-    loaded = snb.load(tmp_path / "m.snb")
-    assert (loaded.predict(X) == whole.predict(X)).all()
-    snb.solve(whole.stats_, "poisson")[0].save(tmp_path / "p.snb")
-    assert (snb.load(tmp_path / "p.snb").predict(X) == whole.predict(X)).all()
-
-
 def test_labels_that_no_row_or_every_row_has():
     labels = Y.copy()
     labels[:, 1], labels[:, 2] = 0, 1

@@ -59,11 +59,6 @@ def test_scores_do_not_depend_on_the_rows_beside_and_models_are_saved(tmp_path):
         np.testing.assert_array_equal(again.decision_function(X), whole)
     refitted = fitted("full").refit(family=snb.Gaussian(covariance="full", shrinkage=(0.2, 0.01)))
     np.testing.assert_array_equal(refitted.decision_function(X), whole)
-    parts = snb.LinearNB(snb.Gaussian(covariance="full", shrinkage=(0.2, 0.01))).partial_fit(X[:70], Y[:70])
-    np.testing.assert_allclose(parts.partial_fit(X[70:], Y[70:]).decision_function(X), whole, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(
-        parts.partial_fit(X[:9] + 1, Y[:9]).forget(X[:9] + 1, Y[:9]).decision_function(X), whole, rtol=1e-8, atol=1e-8
-    )
 
 
 def test_constant_columns_and_classes_of_few_rows():
