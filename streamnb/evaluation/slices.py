@@ -61,7 +61,8 @@ class SliceColumn(persistence.Parameters):
         deciles = np.quantile(known, np.arange(1, MOST_BINS) / MOST_BINS, method="inverted_cdf")
         edges = np.unique(deciles[deciles < distinct[-1]]).astype(np.float64)
         edges = edges if len(edges) else distinct[-2:-1].astype(np.float64)
-        return cls(name, (*_names(edges), *more), tuple(edges.tolist()))
+        names = _whole_names(edges) if (known == np.floor(known)).all() else _names(edges)
+        return cls(name, (*names, *more), tuple(edges.tolist()))
 
     def numbers(self, column: np.ndarray) -> np.ndarray:
         """The number of the slice of each row, (n_rows,) int16."""
@@ -124,6 +125,13 @@ def _names(edges: np.ndarray) -> list[str]:
     if len({*ends}) < len(ends):
         ends = list(map(repr, edges.tolist()))
     return [f"(-inf, {ends[0]}]", *(f"({a}, {b}]" for a, b in pairwise(ends)), f"({ends[-1]}, inf)"]
+
+
+def _whole_names(edges: np.ndarray) -> list[str]:
+    """The names of bins of whole numbers: "up to 30", "31 to 37" and so on."""
+    ends = [int(edge) for edge in edges.tolist()]
+    between = [str(high) if high == low + 1 else f"{low + 1} to {high}" for low, high in pairwise(ends)]
+    return [f"up to {ends[0]}", *between, f"from {ends[-1] + 1}"]
 
 
 @persistence.register

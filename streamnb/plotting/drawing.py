@@ -236,7 +236,8 @@ def set_figure_title(figure: Any, finding: str) -> None:
 def _wrapped(finding: str, width: Any) -> str:
     """Wrap text to the width of axes or of a figure."""
     letters = max(int(10.0 * width.get_window_extent().width / width.figure.dpi), 20)
-    return "\n".join(line for part in finding.split("\n") for line in wrap(part, letters))
+    whole = re.sub(r"\[[^]]*\]", lambda interval: interval[0].replace(" ", "\N{NO-BREAK SPACE}"), finding)
+    return "\n".join(line for part in whole.split("\n") for line in wrap(part, letters))
 
 
 def legend_beside(ax: Any, handles: Sequence[Any], title: str | None = None) -> None:

@@ -265,7 +265,7 @@ class ReliabilityDisplay(DrawsEvaluation):
     >>> X, y = load_iris(return_X_y=True)
     >>> shown = snb.ReliabilityDisplay.from_estimator(snb.LinearNB("gaussian").fit(X, y), X, y)
     >>> " ".join(shown.ax_.get_title(loc="left").split())  # the title says what is to be seen
-    'The model is too sure: it says 98.2%, 96.0% are right (larger points: more rows; whiskers: 95 %)'
+    'The model is too sure: it says 98.2 %, 96.0 % are right (larger points: more rows; whiskers: 95 %)'
     """
 
     _needs = ("probabilities", "reliability")
@@ -319,7 +319,7 @@ class ReliabilityDisplay(DrawsEvaluation):
         mean, right = (float(np.average(x, weights=self.share)) for x in (self.proba, self.right))
         meaning = "larger points: more rows" + (f"; whiskers: {100 * interval:.4g} %" if interval else "")
         way = "too sure" if mean > right + 0.01 else "too cautious" if mean < right - 0.01 else "as sure as right"
-        return f"The model is {way}: it says {mean:.1%}, {right:.1%} are right\n({meaning})"
+        return f"The model is {way}: it says {100 * mean:.1f} %, {100 * right:.1f} % are right\n({meaning})"
 
 
 class ConfusionMatrixDisplay(DrawsEvaluation, metrics.ConfusionMatrixDisplay):

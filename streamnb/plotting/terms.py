@@ -206,6 +206,8 @@ class AdditiveDisplay:
 
     def _pair(self, ax: Any, names: Sequence[str], table: Any) -> None:
         """A heat map of the cells of a pair; cells without rows are grey."""
+        from matplotlib import colormaps
+
         sides = [_Side.of(table, name) for name in names]
         shape = tuple(len(side.cells) for side in sides)
         values = table["score" + self.column].to_numpy().reshape(shape)
@@ -214,8 +216,9 @@ class AdditiveDisplay:
         cells = np.full([len(side.ends) - 1 for side in sides], np.nan)
         cells[np.ix_(*(side.cells for side in sides))] = values
         x, y = (side.ends for side in sides)
-        image = ax.pcolormesh(x, y, cells.T, cmap="PuOr_r", vmin=-largest, vmax=largest)
-        ax.set_facecolor("0.85")
+        colours = colormaps["PuOr_r"].with_extremes(bad="0.85")
+        joined = {"edgecolors": "face", "linewidth": 0.2}  # without which viewers show seams between cells
+        image = ax.pcolormesh(x, y, cells.T, cmap=colours, vmin=-largest, vmax=largest, **joined)
         for axis, side, name in zip((ax.xaxis, ax.yaxis), sides, names, strict=True):
             side.label(axis)
             axis.set_label_text(shortened(name))

@@ -12,6 +12,7 @@ from streamnb.additive.model import AdditiveModel
 from streamnb.estimators.linear_nb_cv import LinearNBCV
 from streamnb.estimators.trained import TrainedClassifierCV
 from streamnb.estimators.tree_nb import TreeNB
+from streamnb.evaluation.breakdowns import OTHER
 from streamnb.plotting.drawing import line_style, number_axis, shortened
 from streamnb.plotting.evaluations import ReliabilityDisplay, RocDisplay
 from streamnb.plotting.forest import SlicesDisplay
@@ -160,8 +161,11 @@ def _of_slices(slices: SlicedMetrics) -> Picture:
     rows, metric, whole = slices.rows[:MOST_SLICES], slices.metrics[0], slices.whole[0]
     names = [shortened(f"{one.column} = {one.value}") for one in rows]
     numbers = np.array([one.numbers[0] for one in rows]).T
-    finding = f"{names[0]} is the most surely worse than all rows, which have {number(whole)} (dotted). "
-    finding += "Intervals that do not reach that are orange."
+    if all(one.value == OTHER for one in rows):
+        finding = "Each value has too few rows for a slice of its own; all are shown together."
+    else:
+        finding = f"{names[0]} is the most surely worse than all rows, which have {number(whole)} (dotted). "
+        finding += "Intervals that do not reach that are orange."
 
     def draw(ax: Any) -> None:
         display.plot(ax)

@@ -191,10 +191,11 @@ def test_many_numbers_are_cut_by_deciles():
 
 def test_bins_of_values_that_are_mostly_alike():
     counts = np.append(np.zeros(990), np.arange(20.0))
-    assert SliceColumn.of("n", counts).values == ("(-inf, 0]", "(0, inf)")
-    assert SliceColumn.of("n", -counts).values == ("(-inf, -1]", "(-1, inf)")
-    close = 1e6 + np.arange(2000) / 1e4
-    assert len(set(SliceColumn.of("close", close).values)) == 10
+    assert SliceColumn.of("n", counts).values == ("up to 0", "from 1")
+    assert SliceColumn.of("n", -counts).values == ("up to -1", "from 0")
+    assert SliceColumn.of("n", counts + 0.5).values == ("(-inf, 0.5]", "(0.5, inf)")
+    ages = SliceColumn.of("age", np.repeat([*range(1, 12), 20], 5)).values
+    assert ages == ("up to 2", "3", "4", "5", "6", "7 to 8", "9", "10", "11", "from 12")
 
 
 def test_columns_merge():

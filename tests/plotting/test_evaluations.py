@@ -83,7 +83,7 @@ def test_what_is_drawn_is_the_curve_of_the_evaluation(multilabel):
 def test_the_title_says_whether_the_model_is_too_sure(right, way):
     half = np.array([0.5, 0.5])
     display = ReliabilityDisplay(np.array([0.6, 0.8]), np.array([right, right]), half, 0.1).plot()
-    assert title(display).startswith(f"The model is {way}: it says 70.0%")
+    assert title(display).startswith(f"The model is {way}: it says 70.0 %")
 
 
 def test_what_has_no_probabilities_is_refused():
