@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import streamnb as snb
@@ -33,3 +34,12 @@ def test_terms_have_a_picture_each(interactions):
     model = snb.AdditiveClassifier(interactions, l2=1.0, pair_factor=1.0, folds=2).fit(rows(), "late")
     found = pictures(model, Facts(described(model), None))
     assert len(found["features"]) == len(model.terms_) and not found["judged"]
+
+
+@pytest.mark.parametrize(("n_wards", "finding"), [(2, "is the most surely worse"), (97, "too few rows")])
+def test_slices_that_are_all_too_small_are_not_called_the_worst(two, n_wards, finding):
+    model, others = two
+    ward = np.arange(len(others)) % n_wards
+    facts = Facts(described(model), judged(model.evaluate(others, "late", by={"ward": ward})))
+    (found,) = pictures(model, facts)["slices"]
+    assert finding in found.drawing.finding

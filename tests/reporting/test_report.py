@@ -97,11 +97,6 @@ def test_regressions(page_of):
     assert "weight per standard deviation" in page and "D²" in page and "model.calibrate(X, y)" in page
 
 
-def test_slices_that_are_all_too_small_are_not_called_the_worst(page_of):
-    page = page_of(LogisticRegression().fit(X, Y), X, Y, by={"ward": np.arange(len(X)) % 97})
-    assert "too few rows for a slice of its own" in page and "most surely worse than all rows, which" not in page
-
-
 def test_rows_without_labels_show_the_model_alone(two, page_of):
     model, others = two
     for given in (None, others.drop(columns="late")):
