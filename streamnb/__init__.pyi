@@ -15,7 +15,6 @@ from streamnb.encoding.sequences import sequences as sequences
 from streamnb.encoding.table import table as table
 from streamnb.encoding.text import text as text
 from streamnb.estimators.annotating import write_markers as write_markers
-from streamnb.estimators.bins import Bins as Bins
 from streamnb.estimators.categorical_nb import CategoricalNB as CategoricalNB
 from streamnb.estimators.category_counters import CategoryCounters as CategoryCounters
 from streamnb.estimators.class_sets import HierarchyNB as HierarchyNB
@@ -42,10 +41,11 @@ from streamnb.estimators.trained_models import MarginClassifier as MarginClassif
 from streamnb.estimators.trained_models import MarginClassifierCV as MarginClassifierCV
 from streamnb.estimators.trained_models import SoftmaxRegression as SoftmaxRegression
 from streamnb.estimators.trained_models import SoftmaxRegressionCV as SoftmaxRegressionCV
+from streamnb.estimators.transformers import Bins as Bins
+from streamnb.estimators.transformers import Hashed as Hashed
+from streamnb.estimators.transformers import HashedText as HashedText
+from streamnb.estimators.transformers import KMerVectorizer as KMerVectorizer
 from streamnb.estimators.tree_nb import TreeNB as TreeNB
-from streamnb.estimators.vectorizers import Hashed as Hashed
-from streamnb.estimators.vectorizers import HashedText as HashedText
-from streamnb.estimators.vectorizers import KMerVectorizer as KMerVectorizer
 from streamnb.evaluation.evaluating import evaluate as evaluate
 from streamnb.evaluation.evaluation import Evaluation as Evaluation
 from streamnb.fits.fit import cross_validated as cross_validated

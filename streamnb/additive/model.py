@@ -21,9 +21,9 @@ from streamnb.encoding.learning import learned_by_fold
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.terms import AbsentCountingSource, TermColumns
 from streamnb.encoding.text import TextEncoding
-from streamnb.estimators.bins import Bins
 from streamnb.estimators.parameters import Check, integer_from
 from streamnb.estimators.preparation import Preparation, StepRequest, fitting, names_of
+from streamnb.estimators.transformers import Bins
 from streamnb.passes.contract import Reading, RunOptions
 from streamnb.passes.run import run_reads
 from streamnb.rows.preparing import RowOptions

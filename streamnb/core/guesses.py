@@ -129,7 +129,15 @@ _PICTURES = {
     "": _PAGE,
 }
 # Attributes of a model: of each what to type instead, by the attribute that the model must have; "" is for all others.
+_READS = "its weights follow from reading all rows several times"
+_FORGETS = f"{_READS}; fit without these rows, or take"
 OF_MODELS = {
+    "partial_fit": {
+        "predict_log_proba": f"{_READS}; LinearNB learns from rows as they come",
+        "": f"{_READS}; Ridge learns from rows as they come",
+    },
+    "forget": {"predict_log_proba": f"{_FORGETS} LinearNB, which forgets", "": f"{_FORGETS} Ridge, which forgets"},
+    "refit": {"": f"{_READS}; fit again"},
     "describe": {"": _PAGE},
     "summary": {"": _PAGE},
     "plot": _PICTURES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from itertools import product
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -242,19 +242,6 @@ class TrainedClassifier(Classifier):
         self.classes_, self.n_passes_ = model.classes_, len(fitted.history["objective"])
         self.n_features_in_ = self._preparation.n_features(model.n_features)
         self.__dict__.update(fitted.attributes)
-
-    @property
-    def partial_fit(self) -> NoReturn:
-        """Not available, as each read needs all rows."""
-        raise AttributeError(f"{self._has_no('partial_fit')}: LinearNB learns from rows as they come")
-
-    @property
-    def forget(self) -> NoReturn:
-        """Not available, as there are no sums to subtract rows from."""
-        raise AttributeError(f"{self._has_no('forget')}: fit without these rows, or take LinearNB, which forgets")
-
-    def _has_no(self, name: str) -> str:
-        return f"{type(self).__name__} has no {name!r}, for its weights follow from reading all rows several times"
 
     # ---- the model ---------------------------------------------------------------------------------------------------
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from streamnb.core import arguments, persistence
-from streamnb.estimators.bins import Bins
 from streamnb.estimators.parameters import number_above_0
 from streamnb.estimators.preparation import StepRequest
 from streamnb.estimators.trained import TrainedClassifier, TrainedClassifierCV, learner_of
+from streamnb.estimators.transformers import Bins
 from streamnb.training.conjugate import LabelSpaceMethod, LeastSquaresMethod
 from streamnb.training.fitting import DescentMethod
 from streamnb.training.generalized import CorrectionsMethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import column_or_1d
@@ -22,8 +22,7 @@ from streamnb.passes.checkpoint import checkpoint_folder
 from streamnb.passes.contract import Reading, ReadRequest, Report, RunOptions
 from streamnb.passes.run import run_reads
 from streamnb.problem.losses import LINKS, TweedieLoss
-from streamnb.regression import paths
-from streamnb.regression.chosen import ScoredPoints, check_choice, descending
+from streamnb.regression.chosen import ScoredPoints, check_choice, chosen_number, descending
 from streamnb.regression.conformal import HeldOutResiduals
 from streamnb.regression.errors import RegressionEvaluation
 from streamnb.regression.newton import ExposedSums, Model, Newton
@@ -47,6 +46,7 @@ class GeneralizedRegressor(LinearRegressor):
     """
 
     _power: float
+    _keeps_sums = False
 
     def __init__(
         self,
@@ -203,24 +203,6 @@ class GeneralizedRegressor(LinearRegressor):
                 "alpha, or other units of columns"
             )
 
-    @property
-    def partial_fit(self) -> NoReturn:
-        """Not available, as each read needs all rows."""
-        raise AttributeError(f"{self._has_no('partial_fit')}: Ridge learns from rows as they come")
-
-    @property
-    def forget(self) -> NoReturn:
-        """Not available, as there are no sums to subtract rows from."""
-        raise AttributeError(f"{self._has_no('forget')}: fit without these rows, or take Ridge, which forgets")
-
-    @property
-    def refit(self) -> NoReturn:
-        """Not available, as there are no sums to solve for other parameters."""
-        raise AttributeError(f"{self._has_no('refit')}: fit again")
-
-    def _has_no(self, name: str) -> str:
-        return f"{type(self).__name__} has no {name!r}, for its weights follow from reading all rows several times"
-
     # ---- predictions -------------------------------------------------------------------------------------------------
 
     def evaluate(
@@ -370,7 +352,7 @@ class GeneralizedRegressorCV(GeneralizedRegressor):
         """Choose a penalty by the deviances, and describe all of them."""
         path = self.deviance_path_
         self.cv_results_ = ScoredPoints.of({"alpha": self.alphas_}, path)
-        return paths.chosen(path, self.rule)
+        return chosen_number(path, self.rule)
 
     def _restore_wide(self, fitted: dict[str, Any]) -> None:
         super()._restore_wide(fitted)

@@ -16,10 +16,9 @@ from streamnb.core.threads import one_thread
 from streamnb.fits.passes import StatisticTask
 from streamnb.fits.statistic import Statistic
 from streamnb.passes.contract import Reading, ReadRequest, Report, RunOptions
-from streamnb.regression import paths
+from streamnb.regression.chosen import alpha_grid, check_l1_ratios, elastic_net, quiet
 from streamnb.regression.regressor import LinearRegressor
-from streamnb.regression.systems import System
-from streamnb.regression.target_sums import checked_targets, targets_of
+from streamnb.regression.target_sums import System, checked_targets, targets_of
 from streamnb.rows.preparing import RowOptions, prepared_block
 from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source
@@ -412,7 +411,7 @@ class ElasticNet(LinearRegressor):
         arguments.finite_number("alpha", self.alpha, minimum=0.0)
         if np.ndim(self.l1_ratio):
             raise ValueError(f"l1_ratio={self.l1_ratio!r} should be one number; ElasticNetCV chooses among several")
-        paths.check_l1_ratios(self.l1_ratio)
+        check_l1_ratios(self.l1_ratio)
 
     def _penalties(self) -> tuple[float, float]:
         return self.alpha * (1.0 - self.l1_ratio), self.alpha * self.l1_ratio
@@ -422,9 +421,9 @@ class ElasticNet(LinearRegressor):
         if self.alpha == 0.0 or l1_ratio == 0.0:
             weights = system.ridge(self.alpha * system.weight, self._name_of)
         else:
-            grid = paths.alpha_grid(system, l1_ratio, STEPS)
-            with paths.quiet():  # from few features to many
-                path = paths.elastic_net(system, np.append(grid[grid > self.alpha], self.alpha), l1_ratio)
+            grid = alpha_grid(system, l1_ratio, STEPS)
+            with quiet():  # from few features to many
+                path = elastic_net(system, np.append(grid[grid > self.alpha], self.alpha), l1_ratio)
             path.warn(np.array([self.alpha]))
             weights, n_iter = path.weights[:, :, -1], path.n_iter.sum(axis=1)
         self.n_iter_ = int(n_iter[0]) if len(n_iter) == 1 else n_iter

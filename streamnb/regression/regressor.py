@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, guesses, messages, persistence, row_checks
@@ -38,8 +40,7 @@ from streamnb.problem.losses import SQUARES, TweedieLoss
 from streamnb.regression.conformal import HeldOutResiduals, Residuals
 from streamnb.regression.errors import RegressionEvaluation
 from streamnb.regression.judged import JudgedNumbers
-from streamnb.regression.systems import System
-from streamnb.regression.target_sums import TargetScan, TargetSums, check_none_beside
+from streamnb.regression.target_sums import System, TargetScan, TargetSums, check_none_beside
 from streamnb.rows.labels import TARGETS
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, check_n_folds
@@ -74,6 +75,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     """
 
     meta_: dict[str, Any] | None = None
+    _keeps_sums = True  # of products, to which rows can be added
     residuals_: Residuals | None = None
     has_offset_: bool | None = None
     _preparation = Preparation()
@@ -217,6 +219,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
                 self.residuals_ = held_out.found()
                 self.report_ += report
 
+    @available_if(attrgetter("_keeps_sums"))
     def partial_fit(
         self,
         X: Any,
@@ -256,6 +259,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
             self._finish()
         return self
 
+    @available_if(attrgetter("_keeps_sums"))
     def forget(self, X: Any, y: Any = None, sample_weight: PerRow = None) -> Self:
         """Remove fitted rows, as if they had never been seen; arguments as in `fit`.
 
@@ -291,6 +295,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
             self._finish()
         return self
 
+    @available_if(attrgetter("_keeps_sums"))
     def refit(self, **params: Any) -> Self:
         """Change parameters of the constructor without reading data; the others keep their values.
 

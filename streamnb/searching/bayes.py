@@ -28,8 +28,7 @@ from streamnb.rows.preparing import prepared_block
 from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, warn_of_telling
-from streamnb.searching.axes import Setting
-from streamnb.searching.encodings import Encoded
+from streamnb.searching.axes import Encoded, Setting
 from streamnb.searching.rounds import CandidateGroup, Judging, JudgingSteps, ToJudge
 from streamnb.searching.search_result import Judged
 from streamnb.selection.cross_validation import Candidate, judged_together, scores_of, summing

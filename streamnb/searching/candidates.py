@@ -33,8 +33,7 @@ from streamnb.regression.chosen import ElasticNetCV
 from streamnb.regression.generalized import GeneralizedRegressorCV
 from streamnb.regression.regressor import LinearRegressor
 from streamnb.rows.source import FoldRows, Source
-from streamnb.searching.axes import check_once
-from streamnb.searching.encodings import Encoded, in_memory, rows_at
+from streamnb.searching.axes import Encoded, check_once, in_memory, rows_at
 from streamnb.searching.numbers import generalized, least_squares, scores_of_numbers, scores_of_predictions
 from streamnb.searching.rounds import CandidateGroup, Judging, JudgingSteps, ToJudge, beaten
 from streamnb.searching.search_result import Judged

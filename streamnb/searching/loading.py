@@ -4,7 +4,6 @@ from streamnb.additive import classifier, regressor
 from streamnb.core.persistence import load
 from streamnb.encoding import opening, sequences, table_encoding, text
 from streamnb.estimators import (
-    bins,
     categorical_nb,
     category_counters,
     class_sets,
@@ -15,6 +14,7 @@ from streamnb.estimators import (
     selector,
     stacked_nb,
     trained_models,
+    transformers,
     tree_nb,
 )
 from streamnb.problem import mixed, together
@@ -38,7 +38,6 @@ REGISTERED = (
     generalized,
     rounds,
     schema,
-    bins,
     categorical_nb,
     category_counters,
     class_sets,
@@ -50,5 +49,6 @@ REGISTERED = (
     selector,
     stacked_nb,
     trained_models,
+    transformers,
 )
 __all__ = ["load"]

@@ -40,8 +40,7 @@ from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source
 from streamnb.rows.table_columns import NUMBER, kind_of
 from streamnb.rows.table_opening import is_table, open_tables
-from streamnb.searching.axes import FEW_CURVES, is_encoded_table, is_sparse
-from streamnb.searching.encodings import check_once
+from streamnb.searching.axes import FEW_CURVES, check_once, is_encoded_table, is_sparse
 from streamnb.searching.rounds import CandidateGroup, Judging, JudgingSteps, ToJudge
 from streamnb.searching.search_result import Judged
 

@@ -26,16 +26,19 @@ from streamnb.rows.splits import as_folding
 from streamnb.searching.axes import (
     FEW_FEATURES,
     Axes,
+    Encoded,
     Setting,
     checked,
     default_candidates,
     default_scoring,
     default_transforms,
+    encoded_rows,
+    of_categories,
+    of_transform,
     settings_of,
 )
 from streamnb.searching.bayes import settings_together
 from streamnb.searching.candidates import OF_ROWS_AS_GIVEN, check_others, group_of, named_models, others_of, regressions
-from streamnb.searching.encodings import Encoded, encoded_rows, of_categories, of_transform
 from streamnb.searching.numbers import (
     NUMBERS,
     check_candidates,

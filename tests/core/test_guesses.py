@@ -111,7 +111,7 @@ def test_attributes_of_models(model, name, instead):
 
 
 def test_errors_of_properties_and_of_other_names_stay_as_they_are():
-    with pytest.raises(AttributeError, match="has no 'partial_fit', for its weights follow from reading all rows"):
+    with pytest.raises(AttributeError, match="has no 'partial_fit': its weights follow from reading all rows"):
         snb.SoftmaxRegression().partial_fit  # noqa: B018
     with pytest.raises(AttributeError, match=r"'LinearNB' object has no attribute 'nothing'$"):
         snb.LinearNB().nothing  # noqa: B018

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamnb.regression.systems import Doubled, about_means, exactly, solved
+from streamnb.regression.target_sums import Doubled, about_means, exactly, solved
 
 NUMBERS = st.floats(-1e6, 1e6).filter(lambda x: abs(x) > 1e-6)
 

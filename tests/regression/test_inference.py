@@ -7,7 +7,7 @@ from scipy import stats
 import streamnb as snb
 from streamnb.core.messages import StreamnbWarning
 from streamnb.regression.penalised import evidence, most_evident
-from streamnb.regression.systems import System
+from streamnb.regression.target_sums import System
 from tests.regression.test_paths import X, Y
 from tests.regression.test_target_sums import summed
 

@@ -5,8 +5,8 @@ import pytest
 from sklearn.linear_model import ElasticNet, Ridge, enet_path
 
 from streamnb.core.messages import StreamnbWarning
-from streamnb.regression import paths
-from streamnb.regression.systems import System, held_out_errors
+from streamnb.regression import chosen as paths
+from streamnb.regression.target_sums import System, held_out_errors
 from streamnb.rows.splits import as_folding, fold_numbers
 from tests.regression.test_target_sums import summed
 
@@ -81,7 +81,7 @@ def test_errors_of_folds_are_those_of_models_fitted_without_them(l1_ratio):
 
 def test_one_standard_error_takes_a_larger_alpha():
     errors = np.array([[3.0, 5.0], [1.1, 2.0], [1.0, 1.9], [1.5, 1.6]])
-    assert (paths.chosen(errors, "best"), paths.chosen(errors, "one_se")) == (2, 1)
+    assert (paths.chosen_number(errors, "best"), paths.chosen_number(errors, "one_se")) == (2, 1)
 
 
 @pytest.mark.parametrize("wrong", [-0.1, 1.5, "l1", [], [0.5, 2.0], True, None])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression, Ridge
 
 from streamnb.core.messages import StreamnbWarning
-from streamnb.regression.systems import System
+from streamnb.regression.target_sums import System
 from tests.regression.test_target_sums import W, X, Y, summed
 from tests.support.strd import SETS, digits
 

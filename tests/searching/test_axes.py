@@ -10,8 +10,7 @@ from sklearn.svm import LinearSVC
 import streamnb as snb
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.rows.opening import opened
-from streamnb.searching.axes import checked, default_candidates, default_transforms, is_sparse, settings_of
-from streamnb.searching.encodings import Encoded
+from streamnb.searching.axes import Encoded, checked, default_candidates, default_transforms, is_sparse, settings_of
 from streamnb.searching.rounds import Judging
 
 

@@ -15,8 +15,8 @@ import streamnb as snb
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.contract import RunOptions
 from streamnb.rows.opening import opened
+from streamnb.searching.axes import Encoded, in_memory
 from streamnb.searching.candidates import fitted_other, group_of, named_models, others_of
-from streamnb.searching.encodings import Encoded, in_memory
 from streamnb.searching.rounds import Judging, ToJudge
 
 rng = np.random.default_rng(1)

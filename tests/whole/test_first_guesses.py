@@ -187,7 +187,7 @@ def test_a_first_look(name):
 def test_continuing_next_week():
     model = snb.LinearNB("auto").fit(LATE[:300], "late").partial_fit(LATE[300:], "late")
     assert model.score(LATE, "late") > 0.85 and model.stats_.n_rows == N_FLIGHTS
-    with pytest.raises(AttributeError, match=r"has no 'partial_fit'.*: LinearNB learns from rows as they come"):
+    with pytest.raises(AttributeError, match=r"has no 'partial_fit'.*; LinearNB learns from rows as they come"):
         snb.SoftmaxRegression().partial_fit(LATE, "late")
 
 
