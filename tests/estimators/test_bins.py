@@ -22,23 +22,6 @@ def blocks(x=GAPS):
     return (x[start : start + 70] for start in range(0, 300, 70))
 
 
-@pytest.mark.parametrize("form", ["zarr", "dask", "stream", "checkpoint"])
-def test_rows_in_any_form_have_the_same_bins(form, tmp_path):
-    given = {
-        "zarr": lambda: zarr.create_array(tmp_path / "x.zarr", data=GAPS, chunks=(50, 3)),
-        "dask": lambda: da.from_array(GAPS, chunks=(64, 3)),
-        "stream": lambda: blocks,
-        "checkpoint": lambda: GAPS,
-    }[form]()
-    bins = snb.Bins(8).fit(given, checkpoint=tmp_path / "c.snb" if form == "checkpoint" else None)
-    assert bins.get_feature_names_out().tolist() == WHOLE.get_feature_names_out().tolist()
-    found = bins.transform(given)
-    if form == "dask":
-        assert sp.issparse(found._meta) and found.shape == (300, len(bins.get_feature_names_out()))
-        found = sp.vstack([block.compute() for block in found.blocks])
-    np.testing.assert_array_equal(found.toarray(), WHOLE.transform(GAPS).toarray())
-
-
 def test_sparse_rows_have_the_bins_of_dense_ones():
     counts = rng.poisson(0.5, (100, 5))
     dense, sparse = snb.Bins(3).fit(counts), snb.Bins(3).fit(sp.csr_array(counts))

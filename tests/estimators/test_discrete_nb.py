@@ -1,10 +1,8 @@
 """The drop-ins on rows in every form and in any parts, answers in kind, and what they refuse."""
 
-import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import zarr
 from hypothesis import given, settings
 from sklearn.base import clone
 
@@ -13,12 +11,10 @@ from streamnb.estimators.categorical_nb import CategoricalNB
 from streamnb.estimators.drop_ins import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB, PoissonNB
 from tests.support.strategies import (
     LABELS,
-    SIZES,
     build,
     example,
     labelled,
     messy_csr,
-    stream,
 )
 
 MODELS = [
@@ -47,29 +43,6 @@ def outcome(model):
 
 
 # --------------------------------------------------------------------------------------- one model, many ways
-
-
-@every_way
-def test_answers_in_kind(model, tmp_path):
-    rows = example("str")
-    fitted = clone(model).fit(rows.x, rows.y)
-    group = build("zarr csr v3", rows, tmp_path)["X"]
-    for method in ("predict", "predict_proba", "predict_log_proba", "predict_joint_log_proba"):
-        expected = getattr(fitted, method)(rows.x)
-        assert type(expected) is np.ndarray
-        rounded = isinstance(model, GaussianNB) and method != "predict"  # sparse rows add in another order
-        same_bits = np.allclose if rounded else np.array_equal
-        for X in (messy_csr(rows.x), group, lambda: stream(rows, "x")):
-            answer = getattr(fitted, method)(X)
-            assert type(answer) is np.ndarray and same_bits(answer, expected)
-        lazy = getattr(fitted, method)(da.from_array(rows.x, chunks=(SIZES, -1)))
-        assert isinstance(lazy, da.Array) and lazy.chunks[0] == SIZES and lazy.dtype == expected.dtype
-        assert np.array_equal(lazy.compute(), expected)
-        if method != "predict":
-            out = zarr.create_array(zarr.storage.MemoryStore(), shape=expected.shape, dtype="f8", chunks=(7, 2))
-            assert getattr(fitted, method)(group, out=out) is out
-            assert same_bits(out[:], expected)
-    assert fitted.score(group, "y") == fitted.score(rows.x, rows.y)
 
 
 @every_model

@@ -61,8 +61,7 @@ def test_it_is_what_one_would_do_by_hand(final, y, tmp_path):
     assert repr(loaded) == repr(model)
 
 
-def test_folds_that_are_given_groups_and_dask():
-    import dask.array as da
+def test_folds_that_are_given_and_groups():
 
     number, final = np.arange(N) % 3, "gaussian"
     model = snb.StackedNB(FAMILIES, final, folds=number).fit(X, Y)
@@ -71,8 +70,6 @@ def test_folds_that_are_given_groups_and_dask():
     together = snb.StackedNB(FAMILIES, final, folds=3).fit(X, Y, groups=np.arange(N) // 2)
     alone = snb.StackedNB(FAMILIES, final, folds=3).fit(X, Y)
     assert not np.array_equal(together.final_.coef_, alone.final_.coef_)
-    said = alone.predict_proba(da.from_array(X, chunks=(70, 6)))
-    np.testing.assert_array_equal(np.asarray(said), alone.predict_proba(X))
 
 
 def test_labels_that_are_noise_leave_no_trace_in_the_margins():

@@ -1,8 +1,6 @@
 """Models of several reads: any form of rows to the last bit, starts, checkpoints, what is refused and said."""
 
-import dask.array as da
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -75,14 +73,6 @@ def test_a_start_of_other_rows_is_refused():
     presence = snb.solve(snb.scan(X, Y), "bernoulli")[0]
     with pytest.raises(ValueError, match="should be linear in x, with the same transform"):
         snb.SoftmaxRegression(start=presence).fit(X, Y)
-
-
-def test_predictions_are_of_the_kind_of_the_rows():
-    model = snb.SoftmaxRegression().fit(pd.DataFrame(X, columns=[*"abcdef"]), Y)
-    assert model.feature_names_in_.tolist() == [*"abcdef"]
-    lazy = clone(model).fit(X, Y).predict(da.from_array(X, chunks=(50, 6)))
-    assert isinstance(lazy, da.Array)
-    np.testing.assert_array_equal(lazy.compute(), model.predict(pd.DataFrame(X, columns=[*"abcdef"])))
 
 
 @pytest.mark.parametrize(("kind", "y"), LABELLED.values(), ids=LABELLED)

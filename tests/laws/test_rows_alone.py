@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 import zarr
 from sklearn.base import clone
+from zarr.storage import MemoryStore
 
 import streamnb as snb
 
@@ -48,12 +49,15 @@ WIDE = (
 )
 
 
+def dense(answer):
+    return answer.toarray() if sp.issparse(answer) else np.asarray(answer)
+
+
 def said(model, rows):
     """What a fitted estimator says of rows."""
     for name in ("predict_proba", "decision_function", "predict", "transform"):
         if hasattr(model, name):
-            found = getattr(model, name)(rows)
-            return found.toarray() if sp.issparse(found) else np.asarray(found)
+            return dense(getattr(model, name)(rows))
     raise AssertionError(f"{model} says nothing")
 
 
@@ -86,6 +90,23 @@ MADE = {name: partial(estimator, name) for name in ESTIMATORS} | {
     "Ridge of gradients": lambda: snb.Ridge(0.5, solver="conjugate_gradients"),
     "TreeFeatures": lambda: snb.FeatureSelector(snb.TreeFeatures(), "auto"),
 }
+
+
+@EQUAL
+@pytest.mark.parametrize("name", MADE)
+def test_answers_come_in_the_kind_of_the_rows(name):
+    _, model = of_arrays(name)
+    for method in ("predict", "predict_proba", "decision_function", "transform"):
+        if not hasattr(model, method):
+            continue
+        ask = getattr(model, method)
+        expected = dense(ask(X))
+        lazy = ask(da.from_array(X, chunks=(70, D)))
+        assert isinstance(lazy, da.Array) and sp.issparse(lazy._meta) == sp.issparse(ask(X))
+        assert lazy.dtype == expected.dtype and lazy.shape == expected.shape
+        for answer in (lazy.compute(), ask(sp.csr_array(X)), ask(zarr.create_array(MemoryStore(), data=X))):
+            np.testing.assert_allclose(dense(answer), expected, rtol=1e-9, atol=1e-12)
+
 
 # BLAS rounds sums of products of values that are no whole numbers, or less many bits
 OF_PRODUCTS = {"ElasticNet", "ElasticNetCV", "ForwardRegression", "Ridge"}

@@ -1,10 +1,8 @@
 """Rows of any kind, in any parts: the same regression."""
 
-import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 
 import streamnb as snb
 
@@ -38,12 +36,9 @@ def test_rows_of_any_kind_have_the_same_weights(way, model, tmp_path):
     np.testing.assert_allclose(found.coef_, model.coef_, rtol=1e-11)
 
 
-def test_predictions_come_in_the_kind_of_the_rows(model):
+def test_predictions_are_a_column_for_each_target(model):
     wanted = X @ model.coef_ + model.intercept_
     np.testing.assert_allclose(model.predict(X), wanted, rtol=1e-12)
-    np.testing.assert_allclose(model.predict(sp.csr_array(X)), wanted, rtol=1e-12)
-    lazy = model.predict(da.from_array(X, chunks=64))
-    np.testing.assert_allclose(lazy.compute(), wanted, rtol=1e-12)
     out = np.empty(200)
     assert model.predict(X, out=out) is out
     several = snb.Ridge(0.5).fit(X, np.column_stack([Y, -Y]), W)
