@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from operator import add
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from streamnb.core import messages, persistence
+from streamnb.fits.statistic import Mergeable
 from streamnb.rows.splits import Folding
 from streamnb.sharing.rounds import begun
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.columns import columns_of
 
 
+def _both(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
+    """The union of two dicts, in which values of the same name are added."""
+    return ours | {name: ours[name] + part if name in ours else part for name, part in theirs.items()}
+
+
+def _of_both(one: str, other: str) -> str:
+    """The fingerprint of two sums."""
+    return persistence.digest([one, other])
+
+
 @persistence.register
 @dataclass(frozen=True)
-class Site(persistence.Parameters):
+class Site(Mergeable, persistence.Parameters):
     """What a site has read: rows, rows and values outside of the schema, and the fingerprint of its sums."""
 
-    rows: int
-    outside: int
-    levels: dict[str, int]
-    fingerprint: str
+    rows: Annotated[int, add]
+    outside: Annotated[int, add]
+    levels: Annotated[dict[str, int], _both]
+    fingerprint: Annotated[str, _of_both]
 
 
 @persistence.register
@@ -97,7 +107,7 @@ class SiteSums(persistence.Saved):
                 messages.warn(f"site {name!r} has the same sums as {same[0]!r}: is it there twice? Both are counted")
             elif name in self.sites:
                 messages.warn(f"site {name!r} is there twice, with different sums; both are counted")
-        sites, by_site = _merged(self.sites, other.sites, _joined), _merged(self.by_site, other.by_site, add)
+        sites, by_site = _both(self.sites, other.sites), _both(self.by_site, other.by_site)
         return SiteSums(self.schema, sites, self.total + other.total, by_site)
 
     def __radd__(self, other: Any) -> Any:
@@ -118,17 +128,6 @@ def check_schema(schema: Any, stats: ClassStats) -> None:
         raise ValueError(f"schema is of type {type(schema).__name__}")
     if stats.n_features != schema.n_columns or not np.array_equal(stats.classes, schema.classes):
         raise ValueError("the sums should have the columns and classes of their schema")
-
-
-def _merged(ours: dict[str, Any], theirs: dict[str, Any], join: Callable[[Any, Any], Any]) -> dict[str, Any]:
-    """The union of two dicts, in which values of the same name are joined."""
-    return ours | {name: join(ours[name], part) if name in ours else part for name, part in theirs.items()}
-
-
-def _joined(one: Site, other: Site) -> Site:
-    """What two parts of one site have read."""
-    both = persistence.digest([one.fingerprint, other.fingerprint])
-    return Site(one.rows + other.rows, one.outside + other.outside, _merged(one.levels, other.levels, add), both)
 
 
 def check_one_schema(ours: Any, theirs: Any) -> None:

@@ -16,7 +16,7 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.row_blocks import Chunk, DenseChunk, Entries
 from streamnb.rows.splits import Folding
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.dense_tables import pooled, spread
+from streamnb.stats.dense_tables import pooled
 from streamnb.stats.grouping import Groups, LabelCodes, LabelColumns, Overlaps
 from streamnb.stats.histograms import Grid, HistogramSums
 from streamnb.stats.moment_sums import LABELS, SECOND_MOMENTS, TABLE, GrowingTable, MomentSums
@@ -178,7 +178,7 @@ class Accumulator:
             absent = TABLE[name].of_absent(self._options)
             if absent and n:  # the kernels count relative to an absent value
                 weight = tables["weight"].dense().times(absent)
-                tables[name] = spread(weight, n_features).plus(tables[name].dense())
+                tables[name] = weight.select(np.zeros(n_features, np.intp)).plus(tables[name].dense())
         if self._histograms is not None:
             tables["histogram"] = self._histograms.take(by_split, n_features)
         if self._labels is not None and isinstance(self._groups.codes, LabelColumns):

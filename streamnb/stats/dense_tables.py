@@ -261,11 +261,6 @@ def difference(a: Parts, b: Parts, rounded: bool) -> Parts:
     return hi, lo
 
 
-def spread(column: Table, n_columns: int) -> Table:
-    """Repeat the single column of a table `n_columns` times."""
-    return column.select(np.zeros(n_columns, np.intp))
-
-
 def scatter_about_mean(sums: HiLo, squares: HiLo, weight: HiLo) -> np.ndarray:
     """Return sum w (x - mean)^2 of each column from the pairs (hi, lo) of sum w x, sum w x^2 and sum w; 0 without w."""
     (s, s_lo), (q, q_lo), (w, w_lo) = sums, squares, weight

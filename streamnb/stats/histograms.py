@@ -11,7 +11,7 @@ from streamnb.core import arguments, memory, persistence
 from streamnb.kernels import class_sums, histograms
 from streamnb.rows.boundary import Survey
 from streamnb.rows.row_blocks import Chunk, CSRChunk, Entries, frozen
-from streamnb.stats.dense_tables import Table, parts_of, renormalised, spread
+from streamnb.stats.dense_tables import Table, parts_of, renormalised
 from streamnb.stats.moment_sums import GrowingTable
 
 MODES = ("value", "bins")
@@ -321,7 +321,7 @@ class HistogramSums:
         groups, bins = np.arange(n_groups), self._bins
         for table, width in ((self._stored, n_features), (self._of_sparse, 1)):
             table.grow(n_groups, width)
-        weight = spread(self._of_sparse.table(groups, 1), n_features)
+        weight = self._of_sparse.table(groups, 1).select(np.zeros(n_features, np.intp))
         absent = weight.plus(self._stored.table(groups, n_features), -1.0)
         bins.spilled |= _add_in(self._grid.columns_of_zero(), parts_of(absent), bins.hi, bins.lo)
 
