@@ -159,29 +159,29 @@ class Way:
     @classmethod
     def of(cls, **given: Any) -> Way:
         """The one way that is given; by a condition alone if none is."""
-        ways = [cls(name, _plain(size)) for name, size in given.items() if size is not None]
+        ways = [cls(name, size) for name, size in given.items() if size is not None]
         if len(ways) > 1:
             one_of = ", ".join(f"{name}=" for name in given)
             raise ValueError(f"{ways[0].name}= and {ways[1].name}= are both given; give one of {one_of}")
         if not ways:
             return cls("where")
-        (way,), by_label = ways, isinstance(ways[0].size, Mapping)
-        if by_label and way.name not in ("share", "number"):
+        (way,) = ways
+        if not isinstance(way.size, Mapping):
+            return cls(way.name, way._checked(way.size))
+        if way.name not in ("share", "number"):
             raise TypeError(f"{way.name}={way.size!r} should be a number; share and number may be given by label")
-        sizes = way.size.values() if by_label else [way.size]
-        if not sizes:
+        if not way.size:
             raise ValueError(f"{way.name}={way.size!r} names no label; give its {way.name} for each label")
-        for size in sizes:
-            way._check(size)
-        return cls(way.name, {str(label): size for label, size in way.size.items()}) if by_label else way
+        return cls(way.name, {str(label): way._checked(size) for label, size in way.size.items()})
 
-    def _check(self, size: Any) -> None:
+    def _checked(self, size: Any) -> int | float:
         if self.name in ("number", "resample"):
-            arguments.positive_integer(self.name, size)
-        elif isinstance(size, bool) or not isinstance(size, int | float | np.number) or np.isnan(size):
+            return arguments.positive_integer(self.name, size)
+        if isinstance(size, bool) or not isinstance(size, int | float | np.number) or np.isnan(size):
             raise TypeError(f"{self.name}={size!r} should be a number")
-        elif self.name == "share" and not 0.0 < size <= 1.0:
+        if self.name == "share" and not 0.0 < size <= 1.0:
             raise ValueError(f"share={size!r} should be above 0, and 1 at most")
+        return float(size)
 
     @property
     def labels(self) -> list[str]:
@@ -194,13 +194,6 @@ class Way:
             return n_rows
         sizes = np.array([*self.size.values()] if self.labels else [self.size])
         return np.floor(sizes * n_rows + 0.5).astype(np.int64) if self.name == "share" else sizes.astype(np.int64)
-
-
-def _plain(size: Any) -> Any:
-    """A number of NumPy as one of Python, or such numbers by label."""
-    if isinstance(size, Mapping):
-        return {label: _plain(number) for label, number in size.items()}
-    return size.item() if isinstance(size, np.generic) else size
 
 
 def _labels(

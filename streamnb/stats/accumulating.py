@@ -123,7 +123,7 @@ class Accumulator:
         block = chunk, survey, entries, self._groups.n, growth
         self._sums.add(*block)
         if sp.issparse(y):  # products of labels, as if these were features
-            indicator, known = csr_chunk(y.data, y.indices, y.indptr, y.shape[1], chunk.first_row)
+            indicator, known = csr_chunk(None, y.indices, y.indptr, y.shape[1], chunk.first_row)
             several = (np.diff(y.indptr) > 1)[entries.rows] & (entries.weight > 0.0)
             several &= entries.codes < y.shape[1] * self._groups.n_splits
             rows = Entries(entries.rows[several], entries.codes[several], np.ones(np.count_nonzero(several)))

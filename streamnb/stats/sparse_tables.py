@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from streamnb.core import arguments, memory, persistence
 from streamnb.kernels import cell_sums
-from streamnb.rows.row_blocks import Chunk, Entries, frozen
+from streamnb.rows.row_blocks import Chunk, CSRChunk, Entries, frozen
 from streamnb.stats.dense_tables import (
     NO_LOW_PARTS,
     ExactSums,
@@ -347,10 +347,14 @@ class Listing:
         at = slice(None) if whole else ranges(starts, stops)
         keys = X.indices[at].astype(np.int64) << class_bits(X.shape[1])
         keys |= np.repeat(entries.codes, stops - starts)
-        order = np.argsort(keys)
-        keys = keys[order]
+        if isinstance(chunk, CSRChunk) and chunk.ones and (entries.weight == 1.0).all():
+            keys.sort()  # takes less than half as long as an order, which values that are alike do not need
+            values = weight = np.ones(len(keys))
+        else:
+            order = np.argsort(keys)
+            keys = keys[order]
+            values, weight = X.data[at][order].astype(np.float64), np.repeat(entries.weight, stops - starts)[order]
         firsts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else np.zeros(0, np.intp)
-        values, weight = X.data[at][order].astype(np.float64), np.repeat(entries.weight, stops - starts)[order]
         return cls((n_groups, X.shape[1]), keys[firsts], np.append(firsts, len(keys)), values, weight)
 
     def sums(self, moment: int, threshold: float) -> SparseTable:
