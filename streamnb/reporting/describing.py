@@ -39,7 +39,7 @@ def described(model: Any, y: Any = None, choice: FactTable | None = None, file: 
     summary = " ".join((inspect.getdoc(type(model)) or "").split("\n\n")[0].split()).replace("`", "")
     return Described(
         kind=f"{type(model).__name__}: {summary}",
-        question=_question(model, classes, target, _n_columns(model, encoding)),
+        question=_question(model, classes, target, _made_from(model, encoding)),
         title=f"Predicting {target}" if target else f"A model of {kinds}",
         about=tuple(_about(model, stats, encoding)),
         classes=_shares(stats),
@@ -69,9 +69,18 @@ def _n_columns(model: Any, encoding: Any) -> int:
     return int(getattr(model, "n_features", 0) if n is None else n)
 
 
-def _question(model: Any, classes: Any, target: str, n_columns: int) -> str:
+def _made_from(model: Any, encoding: Any) -> str:
+    """What the model looks at, as a sentence begins."""
+    n_columns = _n_columns(model, encoding)
+    if hasattr(encoding, "ngrams"):
+        return "From the text of a row"
+    if not n_columns:
+        return "From a row"
+    return f"From {n_columns:,} columns of a row" if n_columns > 1 else "From one column of a row"
+
+
+def _question(model: Any, classes: Any, target: str, of_what: str) -> str:
     """What the model answers, in a sentence."""
-    of_what = f"From {n_columns:,} column{'s' if n_columns != 1 else ''} of a row" if n_columns else "From a row"
     if classes is None:
         return f"{of_what}, this model predicts a number{f', {target}' if target else ''}."
     labels = [f"“{shown(label)}”" for label in classes.tolist()]
@@ -97,7 +106,9 @@ def _about(model: Any, stats: Any, encoding: Any) -> Iterator[tuple[str, Any]]:
     if getattr(model, "classes_", None) is not None:
         yield "classes", len(model.classes_)
     n_columns, made = _n_columns(model, encoding), getattr(model, "n_features_in_", None)
-    if n_columns:
+    if n_columns and hasattr(encoding, "ngrams"):
+        yield "columns that its words are counted in", n_columns
+    elif n_columns:
         yield "columns", n_columns
     if made is not None and made != n_columns:
         yield "columns that the model made of them", int(made)

@@ -112,7 +112,8 @@ def judged_numbers(found: RegressionEvaluation, other: RegressionEvaluation | No
     tallies = found.judged.tallies[0]
     deciles = enumerate(tallies.deciles().tolist(), 1)
     tenths = tuple((at, weight, predicted, true, round(lift, 2)) for at, (weight, predicted, true, lift) in deciles)
-    columns = ("tenth of the rows", "weight", "mean prediction", "true mean", "lift")
+    how_many = "rows" if tallies.means.weight == found.n_rows else "weight"
+    columns = ("tenth of the rows", how_many, "mean prediction", "true mean", "lift")
     held = []
     for level, inside, low, high, width in tallies.coverage():
         ends = "" if np.isnan(low) else f"{100.0 * low:.1f} to {100.0 * high:.1f} %"

@@ -21,6 +21,12 @@ def test_what_a_model_of_a_table_is(two):
     assert ("folds", "2") in facts.parameters
 
 
+def test_a_model_of_texts_speaks_of_texts():
+    facts = described(snb.LinearNB().fit(snb.text(["good day", "bad day"]), ["glad", "sad"]))
+    assert facts.question == "From the text of a row, this model predicts its class: “glad” or “sad”."
+    assert ("columns that its words are counted in", 2**18) in facts.about
+
+
 def test_features_are_the_strongest(two):
     features, top = described(two[0]).features, two[0].top_features(MOST_FEATURES)
     top = top[top["class"] == "yes"]
