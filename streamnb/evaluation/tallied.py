@@ -103,12 +103,13 @@ class Tallied:
         if by_rows:
             n_powers, n_powers_of_losses = 2, 3
         self._tallies: dict[str, Any] = {"total": RowMeans.of_values((), BUCKETS if by_bucket else 1)}
+        sizes = {"exact_rows": exact_rows, "n_bins": n_bins, "n_models": self.n_models}
         if reference is not None:
-            ranking = NestedRanking if reference.nested else Ranking
-            sizes = {"exact_rows": exact_rows, "n_bins": n_bins, "n_models": self.n_models}
-            rankings = [ranking(1, multilabel=True, pairs=False, **sizes) for _ in reference.own]
-            self._tallies["reference"] = rankings
+            kind = NestedRanking if reference.nested else Ranking
+            self._tallies["reference"] = [kind(1, multilabel=True, pairs=False, **sizes) for _ in reference.own]
             return
+        pairs = "pairs" in self.needs and K > 2 and not self.multilabel
+        ranking_of = partial(Ranking, K, multilabel=self.multilabel, pairs=pairs, **sizes)
         if self.multilabel and self.needs & DECISIONS:
             self._tallies["decisions"] = Decisions.of_classes(K, n_buckets=n_buckets, n_powers=n_powers)
         elif self.needs & {"hits", "confusion", "confused"}:
@@ -117,11 +118,11 @@ class Tallied:
         if "confused" in self.needs and not self.multilabel:
             self._tallies["confused"] = ConfusedPairs(K)
         if "ranking" in self.needs:
-            self._tallies["ranking"] = self._empty_ranking()
+            self._tallies["ranking"] = ranking_of()
             if self.multilabel and "multilabel" in self.needs:
                 self._tallies["ranking_loss"] = RowMeans.of_values(("ranking_loss",), n_buckets, n_powers)
         if "margin" in self.needs:
-            self._tallies["margin"] = self._empty_ranking()
+            self._tallies["margin"] = ranking_of()
         if "probabilities" in self.needs:
             self._tallies["losses"] = RowMeans.of_values(LOSSES, n_buckets, n_powers_of_losses)
             if "reliability" in self.needs:
@@ -424,11 +425,6 @@ class Tallied:
     def begun(self) -> Self:
         """An evaluation of no rows, made with the same arguments but for slices."""
         return type(self)(**self._form)
-
-    def _empty_ranking(self) -> Ranking:
-        sizes = {"exact_rows": self._form["exact_rows"], "n_bins": self._form["n_bins"], "n_models": self.n_models}
-        pairs = "pairs" in self.needs and self.n_classes > 2 and not self.multilabel
-        return Ranking(self.n_classes, multilabel=self.multilabel, pairs=pairs, **sizes)
 
     def with_tallies(self, n_rows: int, tallies: dict[str, Any], n_unknown: int = 0) -> Self:
         """A copy with tallies of other rows."""

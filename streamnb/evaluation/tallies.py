@@ -137,13 +137,13 @@ class Decisions(Mergeable):
 
     def _by_model(self, by_bucket: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Hits (2, K, models), predicted classes (2, models, K) and the table, as kernels count them."""
-        hit, predicted, table = (self.counts[name] for name in ("hit", "predicted", "table"))
-        n_models = 1 if by_bucket else hit.pairs[0].size // self.n_classes
+        hit, predicted, table = self.counts["hit"].pairs, self.counts["predicted"].pairs, self.counts["table"]
+        n_models = 1 if by_bucket else hit[0].size // self.n_classes
         cells = np.zeros((2, 0, 1, 1))
         if table is not None and not by_bucket:
             cells = table.pairs.reshape(2, n_models, self.n_classes, self.n_classes)
-        by_class = hit.pairs.reshape(2, n_models, -1).transpose(0, 2, 1)
-        return by_class, predicted.pairs.reshape(2, n_models, -1), cells
+        by_class = hit.reshape(2, n_models, -1).transpose(0, 2, 1)
+        return by_class, predicted.reshape(2, n_models, -1), cells
 
     def _add_sets(self, rows: Rows) -> None:
         """Add rows with sets of labels."""
