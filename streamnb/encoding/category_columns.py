@@ -66,6 +66,9 @@ class LevelsSeen(Statistic):
     runs: Annotated[list[Values], _in_one_run] = field(default_factory=list)
     title = "categories"
 
+    def __post_init__(self) -> None:
+        self._limit = memory.allowed(self.memory_limit)  # not for each block, as it takes as long as some
+
     @property
     def columns(self) -> np.ndarray:
         """The numbers of the columns."""
@@ -88,10 +91,9 @@ class LevelsSeen(Statistic):
         while self.runs and memory.bytes_of(self.runs[-1]) < 2 * memory.bytes_of(seen):
             seen = _in_one_run([self.runs.pop()], seen)
         self.runs += seen
-        limit = memory.allowed(self.memory_limit)
-        if self.nbytes > limit:
+        if self.nbytes > self._limit:
             cure = "give a larger memory_limit, or fewer values: take them modulo some number"
-            memory.refuse("the values of columns of categories", self.nbytes, limit, cure)
+            memory.refuse("the values of columns of categories", self.nbytes, self._limit, cure)
 
     def finish(self) -> Self:
         return replace(self, runs=_in_one_run(self.runs, []))

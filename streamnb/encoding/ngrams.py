@@ -5,7 +5,7 @@ The loops over bytes are in `kernels/ngrams`.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from operator import add
@@ -105,12 +105,16 @@ class NGrams(persistence.Parameters):
         line, units = np.empty(2 * longest + 8 + ngrams.SPARE, np.uint8), np.empty((2, longest + 1), np.int64)
         hashes = np.empty((longest + 1) * sum(self.n_sizes), np.int64)
         keys, places = np.empty((2, len(hashes)), np.uint32), np.empty(1 << ngrams.DIGIT, np.int64)
+        ranges, of_kinds = (
+            np.array([sizes or (1, 0) for sizes in self._kinds], np.int64),
+            np.array(seeds(self), np.int64),
+        )
         most = n_bytes // 3 + len(lengths), n_bytes, n_bytes  # words, characters and bytes
         n = sum(n_units * sizes for n_units, sizes in zip(most, self.n_sizes, strict=True))
         width = np.int32 if n < 1 << 31 else np.int64  # the same for both, or SciPy would convert one
         indptr, indices, data = np.zeros(len(lengths) + 1, width), np.empty(n, width), np.empty(n, np.float32)
         ngrams.count_ngrams(
-            texts.buffer, texts.starts, texts.stops, stored.starts, stored.stops, table, self._ranges, self._seeds,
+            texts.buffer, texts.starts, texts.stops, stored.starts, stored.stops, table, ranges, of_kinds,
             self._known, self.n_columns, int(self.alternate_sign), line, units, hashes, keys[0], keys[1], places,
             indptr, indices, data,
         )  # fmt: skip
@@ -143,18 +147,6 @@ class NGrams(persistence.Parameters):
                 "U+FFFD for what cannot be read"
             ) from error
         return text.lower() if self.lowercase else text
-
-    def tokens(self, raw: Any) -> Iterator[tuple[int, Any]]:
-        """Yield the n-grams of a text, as bytes of UTF-8, with the seeds of their hashes; for names of columns."""
-        return tokens(self, raw)
-
-    @property
-    def _ranges(self) -> np.ndarray:
-        return np.array([sizes or (1, 0) for sizes in self._kinds], np.int64)
-
-    @property
-    def _seeds(self) -> np.ndarray:
-        return np.array(seeds(self), np.int64)
 
     @cached_property
     def _known(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -291,17 +283,17 @@ def names_of_hashed(texts: TextSource, ngrams: NGrams, n_tokens: int, prefix: st
     for start in np.unique(np.linspace(0, max(n_rows - SAMPLE_ROWS, 0), PLACES).astype(int)).tolist():
         for block in texts.blocks(start, min(start + SAMPLE_ROWS, n_rows)):
             for row in range(block.n_rows) if block.weight is None else np.flatnonzero(block.weight).tolist():
-                counts.update(ngrams.tokens(block.X.raw(row)))
+                counts.update(tokens(ngrams, block.X.raw(row)))
     kept = [pair for pair, _ in counts.most_common(n_tokens)]
     by_column: dict[int, list[bytes]] = {}
     for seed in sorted({seed for seed, _ in kept}):
-        tokens = [token for own, token in kept if own == seed]
-        columns, _ = columns_of(hashes_of(tokens, seed), ngrams.n_features)
-        for column, token in zip(columns.tolist(), tokens, strict=True):
+        own = [token for its_seed, token in kept if its_seed == seed]
+        columns, _ = columns_of(hashes_of(own, seed), ngrams.n_features)
+        for column, token in zip(columns.tolist(), own, strict=True):
             by_column.setdefault(column, []).append(token)
     names = np.array([f"x{column}" for column in range(ngrams.n_features)], object)
-    for column, tokens in by_column.items():
-        names[column] = named(prefix, *(token.decode(errors="backslashreplace") for token in tokens[:SHOWN]))
+    for column, found in by_column.items():
+        names[column] = named(prefix, *(token.decode(errors="backslashreplace") for token in found[:SHOWN]))
     return names
 
 

@@ -297,12 +297,7 @@ def opened_for(
 
 def is_raw(X: Any) -> bool:
     """Whether X holds texts or is a table other than a frame of numbers."""
-    return holds_raw_texts(X) or is_raw_table(X)
-
-
-def is_raw_table(X: Any) -> bool:
-    """Whether X is a table other than a frame of numbers."""
-    return is_table(X) and not (hasattr(X, "iloc") and is_matrix(X))
+    return holds_raw_texts(X) or (is_table(X) and not (hasattr(X, "iloc") and is_matrix(X)))
 
 
 def holds_raw_texts(X: Any) -> bool:

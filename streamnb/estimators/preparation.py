@@ -119,13 +119,9 @@ class StepRequest:
         """The request in words, for rows with these columns; None where nothing is to be learned."""
         if to_learn(self.transform) is not None:
             return f"transform={self.transform!r}"
-        return None if self.coded is None else _of_categories(self.coded.named(names).coded_columns(n_features))
-
-    def description_of(self, step: Any, names: Any) -> str | None:
-        """The request, in words, of a step loaded from a file; the family may have changed since."""
-        if isinstance(step, CategoryColumns):
-            return _of_categories(step.columns)
-        return None if step is None else self.description(names, step.n_features)
+        if self.coded is None:
+            return None
+        return f"family=Categorical() of the columns {self.coded.named(names).coded_columns(n_features).tolist()}"
 
     def check(self, step: Any) -> None:
         """Raise where a step loaded from a file does not match the request."""
@@ -487,7 +483,7 @@ def restore_rows(estimator: Any, fitted: dict[str, Any], request: StepRequest, s
     request.check(step)
     if step is not None and step.n_columns != n_columns:
         raise ValueError(f"the step makes {step.n_columns} columns, and the model is of {n_columns}")
-    requested = request.description_of(step, names_of(estimator))
+    requested = request.description(names_of(estimator), 0 if step is None else step.n_features)
     layer, label = (None if name is None else str(name) for name in (layer, label))
     estimator._preparation = Preparation(encoding, layer, label, step, requested)
 
@@ -529,7 +525,3 @@ def check_coded(family: Family, transform: Any, normalize: Any, idf: Any) -> Non
                 f"{name}={value!r} is nothing for the categories of family={family!r}; it should be "
                 f"{'False' if name == 'idf' else 'None'}{also}"
             )
-
-
-def _of_categories(columns: np.ndarray) -> str:
-    return f"family=Categorical() of the columns {columns.tolist()}"

@@ -73,9 +73,6 @@ class TreeRequest(StepRequest):
             return inner
         return f"max_features={self.max_features}" + ("" if inner is None else f" and {inner}")
 
-    def description_of(self, step: Any, names: Any) -> str | None:
-        return self.description(names, 0 if step is None else step.n_features)
-
     def check(self, step: Any) -> None:
         chosen = isinstance(step, ChosenColumns)
         super().check(step.step if chosen else step)
