@@ -1,7 +1,5 @@
 """AdditiveClassifier: terms, choices, rows of all kinds, files and errors."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -202,30 +200,6 @@ def test_an_edit_is_kept_in_the_file(tmp_path):
     loaded = snb.load(tmp_path / "m.snb")
     assert loaded.term("city")["score"].abs().max() == 0.0
     np.testing.assert_array_equal(loaded.decision_function(FRAME), found.decision_function(FRAME))
-
-
-def test_a_portable_model_predicts_the_same(model, tmp_path):
-    model.save(tmp_path / "m.snb", stats=False)
-    light = snb.load(tmp_path / "m.snb")
-    np.testing.assert_allclose(light.predict_proba(FRAME), model.predict_proba(FRAME), atol=1e-12)
-
-
-def test_exports_of_numbers(tmp_path):
-    onnxruntime = pytest.importorskip("onnxruntime")
-    rows = X.astype(np.float32)
-    found = snb.AdditiveClassifier(2, **FAST).fit(rows, Y)
-    found.export(tmp_path / "m.onnx")
-    session = onnxruntime.InferenceSession(tmp_path / "m.onnx")
-    labels, proba = session.run(None, {"rows": rows})
-    assert (labels == found.predict(rows)).all()
-    np.testing.assert_allclose(proba, found.predict_proba(rows), atol=1e-9)
-    found.export(tmp_path / "m.json")
-    steps = [step["do"] for step in json.loads((tmp_path / "m.json").read_text())["steps"]]
-    assert steps == ["indicators", "sums", "products"]
-    found.save(tmp_path / "m.snb", stats=False)
-    light = snb.load(tmp_path / "m.snb")
-    for n_rows in (5, N):  # in NumPy, and compiled
-        np.testing.assert_allclose(light.predict_proba(rows[:n_rows]), found.predict_proba(rows[:n_rows]), atol=1e-12)
 
 
 def test_a_file_of_something_else_is_refused(model, tmp_path):

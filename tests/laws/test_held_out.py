@@ -80,9 +80,9 @@ def test_naive_bayes(seed, multilabel, sparse, scoring, penalty, scheme, family,
 
 @pytest.mark.usefixtures("as_in_folds")
 @given(seed=SEEDS, multilabel=EITHER, sparse=EITHER, scoring=SCORINGS, idf=EITHER,
-       normalize=st.sampled_from([None, "l2"]),
+       normalize=st.sampled_from([None, "l2"]), class_weight=st.sampled_from([None, "balanced"]),
        name=st.sampled_from(["Softmax", "Margin", "Least squares", "By products", "Label space"]))  # fmt: skip
-def test_models_of_several_reads(seed, multilabel, sparse, scoring, idf, normalize, name):
+def test_models_of_several_reads(seed, multilabel, sparse, scoring, idf, normalize, class_weight, name):
     kind, options = {
         "Softmax": (snb.SoftmaxRegression, {}),
         "Margin": (snb.MarginClassifier, {}),
@@ -94,6 +94,8 @@ def test_models_of_several_reads(seed, multilabel, sparse, scoring, idf, normali
     rows.classes = rows.classes if rows.multilabel else np.unique(rows.y)
     scoring = "roc_auc" if scoring == "neg_log_loss" and name != "Softmax" else scoring
     options |= {"idf": idf, "normalize": normalize}
+    if not rows.multilabel:
+        options["class_weight"] = class_weight
     chosen = getattr(snb, f"{kind.__name__}CV")(
         l2=[0.3, 3.0], folds=rows.folds, scoring=scoring, max_passes=4, **options
     )
