@@ -86,16 +86,6 @@ def test_the_title_says_whether_the_model_is_too_sure(right, way):
     assert title(display).startswith(f"The model is {way}: it says 70.0 %")
 
 
-def test_what_has_no_probabilities_is_refused():
-    with pytest.raises(TypeError, match="it should be what"):
-        ReliabilityDisplay.from_evaluation(0.5)
-    with pytest.raises(ValueError, match="needs 'reliability'"):
-        ReliabilityDisplay.from_evaluation(snb.evaluate([0, 1], [0, 1]))
-    votes = snb.LinearNB(scheme="ovo").fit(np.eye(3), [0, 1, 2])
-    with pytest.raises(ValueError, match="'ovo' has no probabilities"):
-        ReliabilityDisplay.from_estimator(votes, np.eye(3), [0, 1, 2])
-
-
 def test_whiskers_are_wilsons():
     curve = np.array([0.5, 0.9]), np.array([0.4, 1.0]), np.array([0.5, 0.5])
     display = ReliabilityDisplay(*curve, 0.1, n_rows=40).plot()
@@ -147,9 +137,3 @@ def test_rows_are_judged_by_whatever_ends_in_a_classifier():
     assert accuracy(scaled) == scaled.score(X, Y)
     with pytest.raises(TypeError, match="should be a fitted classifier of streamnb, or a pipeline that ends in one"):
         RocDisplay.from_estimator(LogisticRegression(), X, Y)
-
-
-def test_only_evaluations_are_drawn():
-    for display in (RocDisplay, ConfusionMatrixDisplay):
-        with pytest.raises(TypeError, match=r"evaluation is of type list; it should be what snb\.evaluate"):
-            display.from_evaluation([1, 2])

@@ -47,13 +47,6 @@ def test_slices_of_a_frame_the_worst_on_top():
         snb.SlicesDisplay.from_frame(slices().assign(value=np.nan))
 
 
-def test_an_evaluation_without_slices_is_refused():
-    with pytest.raises(ValueError, match="made without slices; give by="):
-        snb.SlicesDisplay.from_evaluation(snb.evaluate([0, 1], [0, 1]))
-    with pytest.raises(TypeError, match="evaluation is of type DataFrame"):
-        snb.SlicesDisplay.from_evaluation(slices())
-
-
 def test_differences_that_are_sure_are_named():
     columns = ["model", "versus", "metric", "difference", "low", "high", "p_adjusted"]
 

@@ -1,7 +1,6 @@
 """Displays of judged predictions of numbers."""
 
 import numpy as np
-import pytest
 
 import streamnb as snb
 from streamnb.plotting.numbers import weighted_quantiles
@@ -43,17 +42,3 @@ def test_deciles_are_those_of_the_evaluation():
     shown = snb.DecileDisplay.from_evaluation(judged)
     np.testing.assert_array_equal(shown.true_.get_ydata(), judged.deciles["true"])
     np.testing.assert_array_equal(shown.predicted_.get_ydata(), judged.deciles["predicted"])
-
-
-@pytest.mark.parametrize(
-    "wrong, error, says",
-    [
-        (lambda: snb.DecileDisplay.from_evaluation(snb.evaluate([0, 1], [0, 1])), TypeError, "for a regression"),
-        (lambda: snb.PredictionErrorDisplay.from_estimator(MODEL, X, AMOUNTS, kind="x"), ValueError, "kind='x'"),
-        (lambda: snb.DecileDisplay.from_estimator(MODEL, X, AMOUNTS, colr="k"), TypeError, "colr"),
-        (lambda: snb.DecileDisplay.from_estimator(snb.Ridge().fit(X, X), X, X), ValueError, "one target"),
-    ],
-)
-def test_wrong_uses_are_refused(wrong, error, says):
-    with pytest.raises(error, match=says):
-        wrong()

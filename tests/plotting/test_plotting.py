@@ -257,26 +257,72 @@ def test_given_axes_are_drawn_on_and_plot_draws_again(drawn, number):
         np.testing.assert_array_equal(one.get_xydata(), other.get_xydata())
 
 
+PATH, PICTURE = snb.RegularizationPathDisplay, snb.ScoreDisplay
+FEW, TABLE = (np.eye(3), [0, 1, 2]), pd.DataFrame({"a": np.arange(40) % 7, "b": np.arange(40) % 3 // 2})
+SUMS = snb.scan(*FEW)
+REGRESSION = snb.ElasticNetCV(1.0, n_alphas=4, folds=3).fit(X[:90], X[:90, 20])
+ADDITIVE = snb.AdditiveClassifier(0, l2=1.0, folds=2).fit(TABLE, TABLE["b"])
+REFERENCE = {"scheme": "reference", "reference": 0, "scoring": "roc_auc_reference"}
+
+
+def of_class(class_=None, train=False, **options):
+    asked = {"folds": 2, "scoring": "neg_log_loss", **options}
+    model = snb.LinearNBCV("poisson", snb.TopK([1]), **asked).fit(X, y)
+    return PICTURE.from_estimator(model, class_=class_, train=train)
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda m: snb.RegularizationPathDisplay.from_estimator(m), r"class_=None .* should be one of 0, 1, 2"),
-        (lambda m: snb.RegularizationPathDisplay.from_estimator(m, 11), "class_=11"),
-        (lambda m: snb.RegularizationPathDisplay.from_estimator(snb.GaussianNB()), "LinearNB"),
-        (lambda m: snb.RegularizationPathDisplay.from_estimator(snb.LinearNB(), 1), "not fitted"),
-        (lambda m: snb.RegularizationPathDisplay.from_estimator(m, 1, n_named=-1), "n_named=-1"),
-        (lambda m: snb.RegularizationPathDisplay.from_stats(m.stats_, "poisson", "l1", 1), "penalty='l1'"),
-        (lambda m: snb.ScoreDisplay.from_estimator(snb.LinearNB()), "LinearNBCV"),
-        (lambda m: snb.ScoreDisplay.from_estimator(m, "l2"), "against='l2' .* 'l1', 'n_features'"),
+        (lambda m: PATH.from_estimator(m), r"class_=None .* should be one of 0, 1, 2"),
+        (lambda m: PATH.from_estimator(m, 11), "class_=11"),
+        (lambda m: PATH.from_estimator(snb.GaussianNB()), "LinearNB"),
+        (lambda m: PATH.from_estimator(snb.LinearNB(), 1), "not fitted"),
+        (lambda m: PATH.from_estimator(m, 1, n_named=-1), "n_named=-1"),
+        (lambda m: PATH.from_stats(m.stats_, "poisson", "l1", 1), "penalty='l1'"),
+        (lambda m: PATH.from_path(snb.solve(SUMS), 1), "the path has one point"),
+        (lambda m: PATH.from_path(snb.solve(SUMS, "poisson", snb.L1(np.arange(14.0)) + snb.L2(np.arange(13.0))), 1),
+         "the path has 13 combinations of l2, each of which has a panel; give it 12"),
+        (lambda m: PATH.from_path(SUMS, 1), "should be a WeightPath"),
+        (lambda m: PICTURE.from_estimator(snb.LinearNB()), r"estimator=.* should be a fitted snb\.LinearNBCV"),
+        (lambda m: PICTURE.from_estimator(m, "l2"), "against='l2' .* 'l1', 'n_features'"),
+        (lambda m: PICTURE.from_estimator(m, class_=77), "class_=77 is not a class; it should be one of 0, 1, 2"),
+        (lambda m: of_class(0, **REFERENCE), "class_=0 has no score in any split"),
+        (lambda m: of_class(0), "class_=0: there is no score of each class"),
+        (lambda m: of_class(train=True), "train=True needs scores of training rows; fit with return_train_score=True"),
         (lambda m: snb.RocDisplay.from_estimator(m, X, y.astype(str)), "give all labels one kind"),
         (lambda m: snb.RocDisplay.from_estimator(m, X, np.eye(10, dtype=int)[y]), "fitted with one label a row"),
         (lambda m: snb.RocDisplay.from_estimator(m, X[:, 1:], y), "63 features"),
         (lambda m: snb.RocDisplay.from_evaluation(snb.evaluate(y, y)), "needs 'ranking'"),
+        (lambda m: snb.RocDisplay.from_evaluation([1, 2]), r"evaluation is of type list; .* what snb\.evaluate"),
+        (lambda m: snb.ConfusionMatrixDisplay.from_evaluation([1, 2]), "evaluation is of type list"),
+        (lambda m: snb.ReliabilityDisplay.from_evaluation(0.5), "it should be what"),
+        (lambda m: snb.ReliabilityDisplay.from_evaluation(snb.evaluate([0, 1], [0, 1])), "needs 'reliability'"),
+        (lambda m: snb.ReliabilityDisplay.from_estimator(snb.LinearNB(scheme="ovo").fit(*FEW), *FEW),
+         "'ovo' has no probabilities"),
+        (lambda m: snb.SlicesDisplay.from_evaluation(snb.evaluate([0, 1], [0, 1])), "made without slices; give by="),
+        (lambda m: snb.SlicesDisplay.from_evaluation(TABLE), "evaluation is of type DataFrame"),
         (lambda m: snb.TellingFeaturesDisplay.from_estimator(m, [3, 77]), "class_=77"),
         (lambda m: snb.TellingFeaturesDisplay.from_estimator(m, 3, feature_names=["a"]), r"feature_names .* \(64,\)"),
         (lambda m: snb.TellingFeaturesDisplay.from_estimator(snb.MultinomialNB().fit(X, y)), "one with coef_"),
+        (lambda m: snb.DecileDisplay.from_evaluation(snb.evaluate([0, 1], [0, 1])), "for a regression"),
+        (lambda m: snb.PredictionErrorDisplay.from_estimator(REGRESSION, X, X[:, 20], kind="x"), "kind='x'"),
+        (lambda m: snb.DecileDisplay.from_estimator(REGRESSION, X, X[:, 20], colr="k"), "colr"),
+        (lambda m: snb.DecileDisplay.from_estimator(snb.Ridge().fit(X, X[:, 20:22]), X, X[:, 20:22]), "one target"),
+        (lambda m: snb.RegressionPathDisplay.from_estimator(snb.Ridge()), r"should be a fitted snb\.ElasticNetCV"),
+        (lambda m: snb.RegressionPathDisplay.from_estimator(REGRESSION, 1),
+         "target=1 should be below 1, the number of targets"),
+        (lambda m: snb.RegressionPathDisplay.from_estimator(REGRESSION, ax=plt.figure().add_subplot()),
+         "ax should be two axes of matplotlib"),
+        (lambda m: snb.RegressionPathDisplay.from_estimator(REGRESSION, colour="red"), "colour= is no argument"),
+        (lambda m: snb.AdditiveDisplay.from_estimator(ADDITIVE, ["height"]), "'height'"),
+        (lambda m: snb.AdditiveDisplay.from_estimator(ADDITIVE, "a"), "terms='a'"),
+        (lambda m: snb.AdditiveDisplay.from_estimator(m), "of type LinearNBCV; it should be an AdditiveClassifier"),
+        (lambda m: snb.TreeDisplay.from_estimator(snb.LinearNB()), r"should be a fitted snb\.TreeNB"),
+        (lambda m: snb.TreeDisplay.from_estimator(snb.TreeNB().fit(TABLE, TABLE["b"]), feature_names=["a"]),
+         r"feature_names has shape \(1,\)"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_drawn_is_said(model, wrong, message):
     with pytest.raises((ValueError, TypeError), match=message):
         wrong(model)

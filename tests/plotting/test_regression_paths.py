@@ -64,15 +64,6 @@ def test_one_of_several_targets_on_given_axes():
     np.testing.assert_allclose(drawn, model.coefs_path_[1] * X.to_numpy().std(axis=0)[:, None], rtol=1e-10)
 
 
-def test_what_cannot_be_drawn():
-    model = snb.ElasticNetCV(1.0, n_alphas=4, folds=3).fit(X, Y)
-    with pytest.raises(TypeError, match=r"should be a fitted snb\.ElasticNetCV"):
-        snb.RegressionPathDisplay.from_estimator(snb.Ridge().fit(X, Y))
-    with pytest.raises(ValueError, match="target=1 should be below 1, the number of targets"):
-        snb.RegressionPathDisplay.from_estimator(model, 1)
-    with pytest.raises(TypeError, match="ax should be two axes of matplotlib"):
-        snb.RegressionPathDisplay.from_estimator(model, ax=plt.figure().add_subplot())
-    with pytest.raises(TypeError, match="colour= is no argument of this display"):
-        snb.RegressionPathDisplay.from_estimator(model, colour="red")
+def test_no_weight_is_said():
     flat = RegressionPathDisplay(np.array([1.0]), np.zeros((2, 1)), np.ones((1, 1)), chosen=1.0).plot()
     assert flat.ax_.get_title("left") == "No feature has a weight"

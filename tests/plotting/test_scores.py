@@ -84,21 +84,6 @@ def test_numbers_of_each_class():
     assert "a number for each class" in snb.ScoreDisplay.from_estimator(model).ax_.get_title("left")
 
 
-def test_what_cannot_be_drawn(models):
-    model = models["poisson"]
-    with pytest.raises(TypeError, match=r"estimator=.* should be a fitted snb\.LinearNBCV"):
-        curves_of(snb.LinearNB(), None, None, False)
-    with pytest.raises(ValueError, match="class_=7 is not a class; it should be one of 0, 1, 2"):
-        curves_of(model, None, 7, False)
-    with pytest.raises(ValueError, match="class_=2 has no score in any split"):
-        curves_of(model, None, 2, False)
-    plain = snb.LinearNBCV("poisson", snb.TopK([1]), folds=2, scoring="neg_log_loss").fit(X, Y[:, 0])
-    with pytest.raises(ValueError, match="class_=0: there is no score of each class"):
-        curves_of(plain, None, 0, False)
-    with pytest.raises(ValueError, match="train=True needs scores of training rows; fit with return_train_score=True"):
-        curves_of(plain, None, None, True)
-
-
 def test_scores_of_several_reads_are_drawn_after_each_and_against_penalties():
     X, y = load_iris(return_X_y=True)
     model = snb.SoftmaxRegressionCV([0.1, 10.0], scoring="roc_auc", rule="parsimonious", folds=3, tol=1e-3).fit(X, y)

@@ -79,19 +79,6 @@ def test_the_class_whose_scores_are_shown():
         snb.AdditiveDisplay.from_estimator(found, ["age"], class_="south")
 
 
-def test_wrong_terms_are_named(model):
-    with pytest.raises(ValueError, match="'height'"):
-        snb.AdditiveDisplay.from_estimator(model, ["height"])
-    with pytest.raises(TypeError, match="terms='age'"):
-        snb.AdditiveDisplay.from_estimator(model, "age")
-
-
-def test_models_without_terms_are_refused():
-    fitted = snb.SoftmaxRegression().fit([[0.0], [1.0]], [0, 1])
-    with pytest.raises(TypeError, match=r"of type SoftmaxRegression; it should be an AdditiveClassifier"):
-        snb.AdditiveDisplay.from_estimator(fitted)
-
-
 def test_axes_are_of_values_as_people_write_them():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"income": rng.lognormal(9.0, 1.0, 600), "level": rng.integers(1, 5, 600)})

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 
 import streamnb as snb
 
@@ -39,10 +38,3 @@ def test_the_tree_of_a_model_has_its_names():
     assert len(snb.TreeDisplay.from_estimator(snb.TreeNB(max_features=2).fit(X, Y)).labels_) == 2
     one = snb.TreeDisplay.from_estimator(snb.TreeNB().fit(X[["age"]], Y))
     assert len(one.labels_) == 1 and not len(one.edges_.get_paths())
-
-
-def test_what_has_no_tree_is_refused():
-    with pytest.raises(TypeError, match=r"should be a fitted snb\.TreeNB"):
-        snb.TreeDisplay.from_estimator(snb.LinearNB())
-    with pytest.raises(ValueError, match=r"feature_names has shape \(1,\)"):
-        snb.TreeDisplay.from_estimator(snb.TreeNB().fit(X, Y), feature_names=["a"])

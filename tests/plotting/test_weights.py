@@ -53,13 +53,3 @@ def test_two_taus_that_vary_are_panels():
     assert {text.get_text() for text in first.texts} == {*display.feature_names} and not second.texts
     with pytest.raises(ValueError, match=r"ax=.*: there are 2 panels, which have axes of their own"):
         display.plot(first)
-
-
-def test_what_has_no_path_is_refused():
-    with pytest.raises(ValueError, match="the path has one point"):
-        RegularizationPathDisplay.from_path(snb.solve(STATS), 1)
-    many = snb.solve(STATS, "poisson", snb.L1(np.arange(14.0)) + snb.L2(np.arange(13.0)))
-    with pytest.raises(ValueError, match="the path has 13 combinations of l2, each of which has a panel; give it 12"):
-        RegularizationPathDisplay.from_path(many, 1)
-    with pytest.raises(TypeError, match="should be a WeightPath"):
-        RegularizationPathDisplay.from_path(STATS, 1)
