@@ -33,8 +33,38 @@ _SEAL = 64  # bytes of the hexadecimal checksum
 _CHUNK = 1 << 20
 _registry: dict[str, Any] = {}
 _kinds_of = cache(partial(get_type_hints, include_extras=True))  # evaluating annotations takes longer than reading
-# Imported when a file names a class that is not registered yet; classes that load fast have a module of their own.
-_ALL, _LIGHT, _EXPORTS = "streamnb.searching.loading", "streamnb.models.portable", "streamnb.export.writing"
+# Modules with classes that are saved, imported when a file names one that is not registered yet; those that load fast
+# have a module of their own.
+HOMES = (
+    "additive.classifier",
+    "additive.regressor",
+    "encoding.opening",
+    "encoding.sequences",
+    "encoding.table_encoding",
+    "encoding.text",
+    "estimators.categorical_nb",
+    "estimators.category_counters",
+    "estimators.class_sets",
+    "estimators.crammer_singer",
+    "estimators.discriminant_analysis",
+    "estimators.drop_ins",
+    "estimators.linear_nb_cv",
+    "estimators.selector",
+    "estimators.stacked_nb",
+    "estimators.trained_models",
+    "estimators.transformers",
+    "estimators.tree_nb",
+    "problem.mixed",
+    "problem.together",
+    "regression.chosen",
+    "regression.generalized",
+    "regression.penalised",
+    "searching.comparing",
+    "searching.search_result",
+    "sharing.rounds",
+    "sharing.schema",
+)
+_LIGHT, _EXPORTS = "models.portable", "streamnb.export.writing"
 _OF_LIGHT = {"PortableModel", "RowStep", "Indicators", "ColumnSums"}
 C = TypeVar("C", bound=type)
 T = TypeVar("T")
@@ -373,7 +403,8 @@ def _check_version(path: Any, header: Any, sealed: bool) -> None:
 def registered_class(name: str) -> Any:
     """The class that is registered under a name, imported first if necessary."""
     if name not in _registry:
-        import_module(_LIGHT if name in _OF_LIGHT else _ALL)
+        for home in [_LIGHT] if name in _OF_LIGHT else HOMES:
+            import_module(f"streamnb.{home}")
     if name not in _registry:
         raise DataError(f"{name!r} is not a part of streamnb that can be loaded; if it is your own, import its module")
     return _registry[name]

@@ -57,6 +57,7 @@ class IncrementalClassifier(Classifier):
     _n_threads: int | None = None  # of the last fit
     _statistics = "ClassStats"  # the class of the statistics
     _saved: tuple[str, ...] = ("params", "fitted", "step")  # parts of the state in a file
+    _adds_rows = True  # also after the fit
     _gives_joint = False  # True where margins are joint log probabilities
     _keeps_batches = True  # False where statistics have no sums of parts of the rows
     _takes_indicator = False  # True where a row may have any number of labels
@@ -161,6 +162,7 @@ class IncrementalClassifier(Classifier):
             self._finish()  # now, so that later changes of parameters wait for refit
         return self
 
+    @available_if(attrgetter("_adds_rows"))
     def partial_fit(
         self,
         X: Rows,
@@ -269,6 +271,7 @@ class IncrementalClassifier(Classifier):
         model, rows = self._ready(X)
         return model.answer(rows, unchanged, len(self.classes_), np.dtype(np.float64), out)
 
+    @available_if(attrgetter("_adds_rows"))
     def forget(self, X: Rows, y: PerRow = None, *, sample_weight: PerRow = None, key: str | int | None = None) -> Self:
         """Remove fitted rows from the model, exactly as if they had never been seen.
 

@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, guesses, persistence, row_checks
@@ -142,6 +141,7 @@ class LinearNBCV(LinearNB):
         "return_train_score": boolean,
         "calibration": one_of(None, AUTO, *METHODS),
     }
+    _adds_rows = False  # the choice needs all rows twice
     _mapped: Mapping[str, ClassStats] = MappingProxyType({})  # statistics of all maps, where there are several
 
     def __init__(
@@ -321,16 +321,6 @@ class LinearNBCV(LinearNB):
 
         assert self.calibration is not None
         self._learned["_model"] = calibrated_out_of_fold(self._now("_model"), sample, model_without, self.calibration)
-
-    @available_if(lambda _: False)
-    def partial_fit(self, *_: Any, **__: Any) -> Self:
-        """Not available: the choice needs all rows twice."""
-        raise AttributeError
-
-    @available_if(lambda _: False)
-    def forget(self, *_: Any, **__: Any) -> Self:
-        """Not available: the choice needs all rows twice."""
-        raise AttributeError
 
     def refit(self, **options: Any) -> Self:
         """Change parameters without reading the data again; the grid and its scores stay.

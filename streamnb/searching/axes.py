@@ -70,7 +70,7 @@ class Encoded:
     has_numbers: bool = False
     n_reads: ClassVar[int] = 0
     nested: ClassVar[bool] = False
-    learns_again: ClassVar[bool] = False
+    learns_again: bool = field(default=False, init=False)
 
     def learn(self, judging: Judging, options: RunOptions) -> Report:
         """Learn the encoding, once; return the report of the read."""
@@ -124,14 +124,25 @@ class Learned(Encoded):
     counts : Statistic of no rows, from whose total the encoding is learned
     rows : Source
     encoded : callable, returns the encoded rows from the total
+    step_of : callable, optional
+        For rows prepared by a step that `LinearNB` also learns: returns the step from the total.
     """
 
     n_reads = 1
     nested = True
 
-    def __init__(self, counts: Statistic, rows: Source, encoded: Callable[..., Source], given: Given, **about: Any):
+    def __init__(
+        self,
+        counts: Statistic,
+        rows: Source,
+        encoded: Callable[..., Source],
+        given: Given,
+        step_of: Callable[[Any], Any] | None = None,
+        **about: Any,
+    ):
         super().__init__(rows, given, **about)
-        self._counts, self._encoded = counts, encoded
+        self._counts, self._encoded, self._step_of = counts, encoded, step_of
+        self.learns_again = step_of is not None
         self._total: Any = None
         self._outside: Sequence[Any] = ()
 
@@ -149,34 +160,13 @@ class Learned(Encoded):
     def outside(self, fold: int) -> Source:
         return self._encoded(self._outside[fold], quiet=True)
 
-
-class Stepped(Learned):
-    """Rows prepared by a step that `LinearNB` also learns.
-
-    Parameters
-    ----------
-    counts : Statistic of no rows, from whose total the encoding is learned
-    step_of : callable, returns the step from the total
-    unencoded : Encoded, the rows
-    """
-
-    learns_again = True
-
-    def __init__(self, counts: Statistic, step_of: Callable[[Any], LearnedStep], unencoded: Encoded, **about: Any):
-        rows, given = unencoded.rows, unencoded.given
-
-        def encoded(total: Any, quiet: bool = False) -> Source:
-            return prepared(step_of(total), rows)
-
-        super().__init__(counts, rows, encoded, given, **about)
-        self._step_of = step_of
-
     def family_of(self, family: Family, fold: int | None) -> Family:
+        if self._step_of is None:
+            return family
         check_coded(family, self.transform, None, None)
         if not family.coded:
             return family
-        step: Any = self._step_of(self._total if fold is None else self._outside[fold])
-        return family.widened(step.firsts)
+        return family.widened(self._step_of(self._total if fold is None else self._outside[fold]).firsts)
 
 
 class Transformed(Encoded):
@@ -234,17 +224,26 @@ def encoded_rows(given: Given, encodings: Any, transforms: list[Any], options: R
     return encoded
 
 
-def of_transform(transform: Any, unencoded: Encoded, options: RunOptions) -> Stepped:
+def of_transform(transform: Any, unencoded: Encoded, options: RunOptions) -> Learned:
     """Rows prepared by a learned transform."""
-    counts, words = counted_values(options), {"transform": word(transform)}
-    return Stepped(counts, partial(step_of, transform), unencoded, words=words, transform=transform)
+    about = {"words": {"transform": word(transform)}, "transform": transform}
+    return _stepped(counted_values(options), partial(step_of, transform), unencoded, **about)
 
 
-def of_categories(family: Any, unencoded: Encoded, options: RunOptions) -> Stepped:
+def of_categories(family: Any, unencoded: Encoded, options: RunOptions) -> Learned:
     """Rows whose category numbers, as a family takes them, become indicator columns."""
     named = as_family(family).named(getattr(unencoded.rows.given, "columns", None))
     seen = LevelsSeen(named.coded_columns, options.memory_limit)
-    return Stepped(seen, CategoryColumns.of, unencoded, coded=family)
+    return _stepped(seen, CategoryColumns.of, unencoded, coded=family)
+
+
+def _stepped(counts: Statistic, step: Callable[[Any], LearnedStep], unencoded: Encoded, **about: Any) -> Learned:
+    """Rows prepared by a step that `LinearNB` also learns."""
+
+    def encoded(total: Any, quiet: bool = False) -> Source:
+        return prepared(step(total), unencoded.rows)
+
+    return Learned(counts, unencoded.rows, encoded, unencoded.given, step, **about)
 
 
 def _encoded(encoding: Any, given: Given, options: RunOptions) -> Encoded:

@@ -10,6 +10,7 @@ import sys
 import tracemalloc
 import zipfile
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Annotated
 
 import numpy as np
@@ -391,3 +392,13 @@ def test_digests_tell_what_files_would_hold():
     assert persistence.digest({"a": np.arange(6)[::2] // 2}) == persistence.digest({"a": np.arange(3)})
     with pytest.raises(TypeError, match="cannot be saved"):
         persistence.digest(object())
+
+
+def test_all_that_can_be_saved_is_registered_by_a_module_that_is_read():
+    for home in persistence.HOMES:
+        import_module(f"streamnb.{home}")
+    known = {kind.__module__ for kind in persistence._registry.values()}
+    assert {f"streamnb.{home}" for home in persistence.HOMES} <= known  # none is named in vain
+    kinds = [getattr(snb, name) for name in snb.__all__]
+    kept = [kind for kind in kinds if isinstance(kind, type) and callable(getattr(kind, "save", None))]
+    assert len(kept) > 10 and set(kept) <= set(persistence._registry.values())
