@@ -22,7 +22,6 @@ from streamnb.encoding.opening import opened, with_table
 from streamnb.encoding.terms import TermColumns
 from streamnb.estimators import preparation
 from streamnb.estimators.parameters import check_each
-from streamnb.export.as_portable import portable_terms
 from streamnb.models.portable import PortableModel
 from streamnb.passes.checkpoint import checkpoint_folder
 from streamnb.passes.contract import Reading, Report, RunOptions
@@ -235,8 +234,8 @@ class AdditiveRegressor(AdditiveModel, GeneralizedRegressor):
 
     def _exported(self) -> PortableModel:
         step, weights, _ = self._of_terms()
-        steps, weights = portable_terms(step, weights)
-        target, names, intercepts = np.arange(1), preparation.names_of(self), np.array([self.intercept_])
+        steps, weights, intercepts = tuple(step.plain()), step.plain_weights(weights), np.array([self.intercept_])
+        target, names = np.arange(1), preparation.names_of(self)
         return PortableModel(target, weights, intercepts, step.n_features, names, steps, encoding=self.encoding_)
 
     def _replace_weights(self, weights: np.ndarray) -> None:

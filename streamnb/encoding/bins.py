@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from streamnb.core import arguments, persistence, row_checks
 from streamnb.core.messages import warn
+from streamnb.encoding.plain_steps import Indicators, RowStep
 from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.row_blocks import Chunk
 from streamnb.stats.value_counts import ValueCells, ValueCounts
@@ -134,6 +135,18 @@ class BinEdges(LearnedStep):
             ranges[-1] = ranges[-1][:-1] + ")"
             names += [f"{name} in {bounds}" for bounds in ranges] + ([f"{name} is missing"] if gap else [])
         return names
+
+    def plain(self) -> list[RowStep]:
+        """A column for each bin, and one for missing values as the last of its feature."""
+        low, high, missing = [], [], []
+        for edges, gap in zip(self.edges, self.missing.tolist(), strict=True):
+            low += [-np.inf, *edges, *[np.inf] * gap]
+            high += [*edges, np.inf, *[np.inf] * gap]
+            missing += [False] * (len(edges) + 1) + [True] * gap
+        feature = np.repeat(np.arange(self.n_features), np.diff(self.firsts))
+        as_is = np.zeros(len(feature), bool)
+        made = Indicators(feature, np.array(low), np.array(high), np.array(missing), as_is)
+        return [RowStep("indicators", made)]
 
 
 def _quantiles(cells: ValueCells, low: float, high: float, n_bins: int) -> np.ndarray:

@@ -16,6 +16,7 @@ from streamnb.core import memory, messages, persistence, row_checks
 from streamnb.core.frames import pandas_for
 from streamnb.core.messages import DataError
 from streamnb.encoding.bins import indicators
+from streamnb.encoding.plain_steps import Indicators, RowStep
 from streamnb.fits.statistic import Statistic
 from streamnb.kernels.row_values import GOLDEN, scatter_bits
 from streamnb.passes.contract import Report
@@ -224,6 +225,15 @@ class CategoryColumns(LearnedStep):
         for j, name in enumerate(features):
             found += [f"{name}={value:.0f}" for value in levels[j]] if j in levels else [name]
         return found
+
+    def plain(self) -> list[RowStep]:
+        """A column for each value v: the interval from the float before v, exclusive, to v."""
+        values = dict(zip(self.columns.tolist(), self.values, strict=True))
+        each = [values.get(j, np.zeros(1)) for j in range(self.n_features)]
+        feature, high = np.repeat(np.arange(len(each)), list(map(len, each))), np.concatenate(each)
+        as_is = ~np.isin(feature, self.columns)
+        made = Indicators(feature, np.nextafter(high, -np.inf), high, np.zeros(len(feature), bool), as_is)
+        return [RowStep("indicators", made)]
 
 
 def _ranks(values: np.ndarray, codes: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from streamnb.core import persistence, row_checks
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.category_columns import CategoryColumns, LevelsSeen, are_some_of, warn_of_distinct
+from streamnb.encoding.plain_steps import Indicators, RowStep
 from streamnb.fits.fit import answered
 from streamnb.fits.passes import Pass
 from streamnb.fits.statistic import Statistic
@@ -395,3 +396,11 @@ class ChosenColumns(LearnedStep):
         """Names of the output columns."""
         some = [features[j] for j in self.columns]
         return list(some) if self.step is None else self.step.names(some)
+
+    def plain(self) -> list[RowStep]:
+        if self.step is not None:
+            made = self.step.plain()[0].value
+            return [RowStep("indicators", replace(made, feature=self.columns[made.feature]))]
+        n = len(self.columns)
+        ends, none = np.full(n, np.inf), np.zeros(n, bool)
+        return [RowStep("indicators", Indicators(self.columns, -ends, ends, none, ~none))]

@@ -1,7 +1,7 @@
 """Turns codes of features, such as bins and levels, into indicators of the terms of an additive model."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from streamnb.core import messages, persistence, row_checks
 from streamnb.encoding.bins import BinEdges, indicators
+from streamnb.encoding.plain_steps import ColumnSums, RowStep
 from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.row_blocks import Block, Chunk, CSRChunk
 from streamnb.rows.source import Source, WrappedSource
@@ -213,6 +214,55 @@ class TermColumns(LearnedStep):
             second = _named(b, features[self.firsts[j] : self.firsts[j + 1]]) if j >= 0 else [""]
             found += [f"{one}, {two}" if two else one for one in first for two in second]
         return found
+
+    # ---- in plain steps ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _plain_base(self) -> BinEdges | None:
+        """Bins with one for missing values in every feature, so that none is refused."""
+        return None if self.base is None else replace(self.base, missing=np.ones(self.base.n_features, bool))
+
+    @cached_property
+    def _plain_codes(self) -> np.ndarray:
+        """The places of codes among these bins."""
+        if self.base is None or self._plain_base is None:
+            return np.arange(self.firsts[-1])
+        return np.delete(np.arange(self._plain_base.n_columns), self._plain_base.firsts[1:][~self.base.missing] - 1)
+
+    def plain(self) -> list[RowStep]:
+        """Codes, the coarser steps of the features in pairs, and the cells of pairs."""
+        steps = [] if self._plain_base is None else self._plain_base.plain()
+        n_codes = int(self.firsts[-1]) if self._plain_base is None else self._plain_base.n_columns
+        firsts: dict[int, int] = {}  # the first sum of each feature
+        parts, products, n_sums = [np.zeros((0, 2), np.int64)], [np.zeros((0, 2), np.int64)], 0
+        for features, sides in zip(self.features.tolist(), self.sides, strict=True):
+            if features[1] < 0:
+                continue
+            places = []
+            for feature, step_of in zip(features, sides, strict=True):
+                width = int(step_of.max()) + 1
+                if feature not in firsts:
+                    firsts[feature] = n_sums
+                    codes = self._plain_codes[self.firsts[feature] : self.firsts[feature + 1]]
+                    parts.append(np.stack([codes, n_sums + step_of.astype(np.int64)], axis=1))
+                    n_sums += width
+                places.append(n_codes + firsts[feature] + np.arange(width))
+            products.append(np.stack(np.meshgrid(*places, indexing="ij"), axis=-1).reshape(-1, 2))
+        if n_sums:
+            steps.append(RowStep("sums", ColumnSums(n_codes, np.concatenate(parts))))
+            steps.append(RowStep("products", np.concatenate(products)))
+        return steps
+
+    def plain_weights(self, weights: np.ndarray) -> np.ndarray:
+        """Weights of codes and products; 0 for missing values that no row had, and for the sums of products."""
+        n_codes = len(self._plain_codes)
+        width = self.n_features
+        for step in self.plain():
+            width = step.width(width)
+        out = np.zeros((width, weights.shape[1]))
+        out[self._plain_codes] = weights[:n_codes]
+        out[width - (len(weights) - n_codes) :] = weights[n_codes:]
+        return out
 
 
 def codes_of(X: Any, firsts: np.ndarray) -> np.ndarray:

@@ -13,9 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import memory
+from streamnb.encoding.plain_steps import Indicators, RowStep
 from streamnb.export.score_tables import CategoryCodes, NumberCodes, ScoreTables, steps_of_codes
 from streamnb.models.portable import PortableModel
-from streamnb.models.steps import Indicators, RowStep
 from streamnb.rows.table_columns import (
     BOOLEAN,
     DATE,

@@ -12,8 +12,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Binarizer, FunctionTransformer, LabelBinarizer, Normalizer, StandardScaler
 from sklearn.svm import LinearSVC
 
+from streamnb.encoding.plain_steps import RowStep
 from streamnb.models.portable import PortableModel
-from streamnb.models.steps import RowStep
 
 
 def as_sklearn(model: PortableModel) -> Pipeline:

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from streamnb.encoding.plain_steps import Indicators, RowStep
 from streamnb.encoding.table_codes import BinCodes, LevelCodes, PlainNumber
 from streamnb.encoding.table_encoding import TableEncoding
-from streamnb.models.steps import Indicators, RowStep
 from streamnb.rows.table_columns import PAIR_SEPARATOR, ColumnPart
 
 OF_NUMBERS = "binary", "log1p", "sqrt", "log", "distance"  # steps that are functions of one number

@@ -11,12 +11,12 @@ import numpy as np
 
 from streamnb.core import persistence
 from streamnb.core.stored_files import replacing
+from streamnb.encoding.plain_steps import ColumnSums, Indicators, RowStep
 from streamnb.export.as_onnx import Graph, check_size, onnx_bytes, scores_of_rows, scores_of_tables
 from streamnb.export.as_python import python_of_classifier, python_of_regression
 from streamnb.export.as_sql import Scoring, sql_of_classifier, sql_of_regression
 from streamnb.export.score_tables import NumberCodes, ScoreTables, score_tables
 from streamnb.models.portable import PortableModel
-from streamnb.models.steps import ColumnSums, Indicators, RowStep
 from streamnb.problem.losses import SQUARES, TweedieLoss
 
 VERSION = 1

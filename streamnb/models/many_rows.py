@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 from streamnb.encoding.learning import prepared
 from streamnb.encoding.opening import opened_for
+from streamnb.encoding.plain_steps import RowStep
 from streamnb.models.linear import LinearModel
-from streamnb.models.steps import RowStep
 from streamnb.models.tree import PairColumns, TreeModel
 from streamnb.problem.schemes import Joint
 from streamnb.rows.preparing import NORMS, TRANSFORMS, FeatureScale, RowOptions

@@ -15,8 +15,8 @@ import numpy as np
 
 from streamnb.core import persistence
 from streamnb.core.arguments import Rows
+from streamnb.encoding.plain_steps import RowStep
 from streamnb.encoding.records import Row, TableRecords, TextRecords, Unusual, numbers_of, records_of
-from streamnb.models.steps import RowStep
 from streamnb.rows.small_files import read_small
 
 FEW = 1000  # rows up to which scoring does not use compiled kernels

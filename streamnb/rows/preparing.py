@@ -16,6 +16,7 @@ from streamnb.rows.row_blocks import Block, Chunk
 
 NONE, LOG1P, QUANTILE_NORMAL = MAPS = ("none", "log1p", "quantile_normal")
 ABOVE = float(np.nextafter(-1.0, 0.0))  # the smallest x for which ln(1 + x) exists
+NO_PLAIN_FORM = "what is learned of the distribution of columns (quantile_normal, maps=) is in no such file"
 N_SAVED = 8  # parts of row options in files
 LEAST = 1e-7  # probability given to the values at either end
 
@@ -48,6 +49,14 @@ class LearnedStep(persistence.Parameters):
     def names(self, features: Sequence[str]) -> list[str]:
         """Names of the output columns, from those of the features."""
         raise NotImplementedError
+
+    def plain(self) -> list[Any]:
+        """The same in `RowStep` objects, of which portable models and exports are made; a ValueError without such."""
+        raise ValueError(NO_PLAIN_FORM)
+
+    def plain_weights(self, weights: Any) -> Any:
+        """The weights of the columns that the plain steps make, from those of its own."""
+        return weights
 
     @cached_property
     def _digest(self) -> str:

@@ -10,8 +10,8 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
+from streamnb.encoding.plain_steps import RowStep
 from streamnb.models.portable import PortableModel
-from streamnb.models.steps import RowStep
 from tests.support.exported import LABELS, MODELS, X, fitted
 from tests.support.processes import python
 from tests.support.refusals import refused

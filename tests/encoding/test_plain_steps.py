@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from streamnb.models.steps import Indicators, RowStep
+from streamnb.encoding.plain_steps import Indicators, RowStep
 from tests.support.refusals import refused
 
 X = np.array([[0.0, 3.0, 4.0], [0.0, 0.0, 0.0]])
