@@ -38,10 +38,11 @@ class ExactSums(persistence.Parameters):
 
     def _picked(self, at: Any, axis: int = -1, **more: Any) -> Self:
         """Return the sums at some places along an axis, a slice, which copies nothing, or numbers."""
-        across = (slice(None),) * (-1 - axis)
 
         def picked(sums: np.ndarray) -> np.ndarray:
-            return sums[..., at, *across] if isinstance(at, slice) else sums.take(at, axis)
+            if not isinstance(at, slice):
+                return sums.take(at, axis)
+            return sums[..., at] if axis == -1 else sums[..., at, :]
 
         low = None if self.lo is None else picked(self.lo)  # with its parts along another, first axis
         return replace(self, hi=picked(self.hi), lo=low, **more)  # type: ignore[type-var]
