@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from operator import add
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 
 from streamnb.core import messages, persistence
-from streamnb.fits.statistic import Mergeable
 from streamnb.rows.splits import Folding
 from streamnb.sharing.rounds import begun
 from streamnb.stats.class_stats import ClassStats
@@ -21,20 +19,20 @@ def _both(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
     return ours | {name: ours[name] + part if name in ours else part for name, part in theirs.items()}
 
 
-def _of_both(one: str, other: str) -> str:
-    """The fingerprint of two sums."""
-    return persistence.digest([one, other])
-
-
 @persistence.register
 @dataclass(frozen=True)
-class Site(Mergeable, persistence.Parameters):
+class Site(persistence.Parameters):
     """What a site has read: rows, rows and values outside of the schema, and the fingerprint of its sums."""
 
-    rows: Annotated[int, add]
-    outside: Annotated[int, add]
-    levels: Annotated[dict[str, int], _both]
-    fingerprint: Annotated[str, _of_both]
+    rows: int
+    outside: int
+    levels: dict[str, int]
+    fingerprint: str
+
+    def __add__(self, other: Site) -> Site:
+        fingerprint = persistence.digest([self.fingerprint, other.fingerprint])
+        levels = _both(self.levels, other.levels)
+        return Site(self.rows + other.rows, self.outside + other.outside, levels, fingerprint)
 
 
 @persistence.register
