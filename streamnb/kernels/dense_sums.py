@@ -2,15 +2,32 @@
 
 import math
 
-from streamnb.kernels.compiler import kernel, part
-from streamnb.kernels.dense_lanes import add_both_lanes, sum_both_lanes
+import numpy as np
+
+from streamnb.kernels.compiler import brick, kernel, part
 from streamnb.kernels.exact import spill, two_sum
-from streamnb.kernels.lanes import LANES, prefetch
+from streamnb.kernels.lanes import (
+    LANES,
+    absolute,
+    any_below,
+    chosen,
+    plus_product,
+    prefetch,
+    put,
+    spread,
+    take,
+    widened,
+)
 from streamnb.kernels.row_values import raise_tops
 
 FEWEST, MANY = 32, 256  # average rows of a group that justify separate sums, and that share them
 CLOSE = 64  # rows of a group whose values are in the cache together
-PARTS = 8  # sums with three low parts, and sums of squares with three low parts
+AHEAD = 4 * LANES  # columns to prefetch ahead, two cache lines
+PARTS = 8  # the sum of x, its rounding errors, the errors of these, and so on; then the same for x^2
+HALF = 4  # the first part of sums of x^2
+NUMBERS = np.arange(LANES, dtype=np.float32)
+NONE, ZERO, BEFORE, ABOVE = np.float32(np.inf), np.float32(0.0), np.float32(0.5), np.float32(1.0 + 2.0**-23)
+at = np.uintp  # an unsigned index spares the check for negative ones
 
 
 @kernel
@@ -137,9 +154,9 @@ def add_rows(values, rows, start, end, least, depth, sums):
             column = min(s * LANES, n_features - LANES)  # the last vector may overlap the one before
             skip = s * LANES - column
             if depth[s] == 0:
-                depth[s] += sum_both_lanes(values, rows, first, stop, column, skip, least, sums, 0)
+                depth[s] += sum_both(values, rows, first, stop, column, skip, least, sums)
             if depth[s] == 1:
-                depth[s] += sum_both_lanes(values, rows, first, stop, column, skip, least, sums, 1)
+                depth[s] += sum_both_deep(values, rows, first, stop, column, skip, least, sums)
             n_deep += depth[s] == 2
         if n_deep > 0:
             for p in range(first, stop):
@@ -166,3 +183,110 @@ def end(top, n_rows, squared, sums, k, hi, lo):
         spilled |= spill(lo, k, j, sums[0, j], sums[1, j])
         spilled |= spill(lo, k, j, sums[2, j], sums[3, j])
     return spilled
+
+
+@brick
+def grown(total, x):
+    # total + x, where the total is larger, and the rounding error (FastTwoSum, Dekker 1971)
+    after = total + x
+    return after, x - (after - total)
+
+
+@brick
+def grown_by_square(total, x):
+    # the same for x^2; the product alone is exact
+    after = plus_product(total, x, x)
+    return after, plus_product(total - after, x, x)
+
+
+@brick
+def read(values, row, column, lowest):
+    # x = values[row, column + lane], and the smallest absolute values of nonzero numbers so far
+    prefetch(values, row, column + AHEAD)
+    stored = take(values, row, column, LANES)
+    size = absolute(stored)
+    size = chosen(size, spread(ZERO, LANES), size, spread(NONE, LANES))
+    return widened(stored), chosen(lowest, size, size, lowest)
+
+
+@brick
+def few_digits(lowest, least, depth, column, skip):
+    # whether a number, from lane `skip` on, is at most least[depth, column + lane], a power of two
+    some = chosen(take(NUMBERS, 0, 0, LANES), spread(np.float32(skip) - BEFORE, LANES), lowest, spread(NONE, LANES))
+    return any_below(some, take(least, depth, column, LANES) * ABOVE)
+
+
+@brick
+def put_from(sums, part, column, skip, new):
+    # sums[part, column + lane] = new[lane] from lane `skip` on
+    skipped = spread(np.float32(skip) - BEFORE, LANES)
+    put(sums, part, column, chosen(take(NUMBERS, 0, 0, LANES), skipped, new, take(sums, part, column, LANES)))
+
+
+@brick
+def sum_both(values, rows, first, stop, column, skip, least, sums):
+    # Add x = values[rows[p], column + lane] and x^2, p from first to stop, to the sums of LANES columns but the first
+    # `skip`, with one rounding error of the sum of x^2 and none of that of x. A nonzero value of at most least[0,
+    # column + lane] would need more: then return True and leave `sums` unchanged.
+    lowest = spread(NONE, LANES)
+    total = take(sums, 0, column, LANES)
+    squares, errors = take(sums, HALF, column, LANES), take(sums, HALF + 1, column, LANES)
+    for p in range(first, stop):
+        x, lowest = read(values, rows[at(p)], column, lowest)
+        total = total + x
+        squares, error = grown_by_square(squares, x)
+        errors = errors + error
+    if few_digits(lowest, least, 0, column, skip):
+        return True
+    put_from(sums, 0, column, skip, total)
+    put_from(sums, HALF, column, skip, squares)
+    put_from(sums, HALF + 1, column, skip, errors)
+    return False
+
+
+@brick
+def sum_both_deep(values, rows, first, stop, column, skip, least, sums):
+    # the same with one more error of each, and least[1]
+    lowest = spread(NONE, LANES)
+    total, errors = take(sums, 0, column, LANES), take(sums, 1, column, LANES)
+    squares, more = take(sums, HALF, column, LANES), take(sums, HALF + 1, column, LANES)
+    last = take(sums, HALF + 2, column, LANES)
+    for p in range(first, stop):
+        x, lowest = read(values, rows[at(p)], column, lowest)
+        total, error = grown(total, x)
+        errors = errors + error
+        squares, error = grown_by_square(squares, x)
+        more, error = grown(more, error)
+        last = last + error
+    if few_digits(lowest, least, 1, column, skip):
+        return True
+    put_from(sums, 0, column, skip, total)
+    put_from(sums, 1, column, skip, errors)
+    put_from(sums, HALF, column, skip, squares)
+    put_from(sums, HALF + 1, column, skip, more)
+    put_from(sums, HALF + 2, column, skip, last)
+    return False
+
+
+@brick
+def add_to(sums, part, column, x):
+    # add to a part of the sums; returns the rounding error
+    total = take(sums, part, column, LANES)
+    after = total + x
+    gained = after - total
+    put(sums, part, column, after)
+    return (total - (after - gained)) + (x - gained)
+
+
+@brick
+def add_both_lanes(values, row, column, skip, sums):
+    # Add x = values[row, column + lane] and x^2, with all rounding errors, to the sums of LANES columns but the first
+    # `skip`. `values` are float32, so that x^2 is exact in float64; as `dense_sums` starts the sums, it has a second
+    # error only where x has one.
+    zeros, skipped = spread(0.0, LANES), spread(np.float32(skip) - BEFORE, LANES)
+    x = chosen(take(NUMBERS, 0, 0, LANES), skipped, widened(take(values, row, column, LANES)), zeros)
+    lost = add_to(sums, 0, column, x)
+    lost_of_square = add_to(sums, HALF + 1, column, add_to(sums, HALF, column, x * x))
+    if any_below(zeros, absolute(lost)):
+        add_to(sums, 3, column, add_to(sums, 2, column, add_to(sums, 1, column, lost)))
+        add_to(sums, HALF + 3, column, add_to(sums, HALF + 2, column, lost_of_square))

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from streamnb.kernels.column_lanes import sum_products
+from streamnb.kernels.columns import sum_products
 from streamnb.kernels.compiler import kernel, part
 from streamnb.kernels.elementary import exponential, logarithm
 

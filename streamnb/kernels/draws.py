@@ -9,11 +9,12 @@ class can be the best are left out: neighbours in a taxonomy are much alike, and
 import numpy as np
 
 from streamnb.kernels.compiler import brick, kernel
-from streamnb.kernels.lanes import SINGLES, add_singles
+from streamnb.kernels.lanes import SINGLES, put, take
 from streamnb.kernels.row_values import scattered
 
 WIDTH = 2 * SINGLES
 HALF = np.uint64(32)
+at = np.uintp  # an unsigned index spares the check for negative ones
 
 
 @kernel
@@ -77,4 +78,5 @@ def add_draws(tile, columns, draws, sums):
     # sums[d] = the weights of all units of draw d
     sums[:] = np.float32(0.0)
     for q in range(len(draws)):
-        add_singles(sums, np.intp(draws[np.uintp(q)]), tile, np.intp(columns[np.uintp(q)]))
+        d = draws[at(q)]
+        put(sums, d, 0, take(sums, d, 0, WIDTH) + take(tile, columns[at(q)], 0, WIDTH))

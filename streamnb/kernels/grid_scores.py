@@ -10,7 +10,7 @@ units[t], for the scores from columns[t] on, with t from begins[j] to begins[j +
 import numpy as np
 
 from streamnb.kernels.compiler import brick, kernel, part
-from streamnb.kernels.lanes import LANES, add_lanes, fill_lanes, prefetch
+from streamnb.kernels.lanes import LANES, prefetch, put, take
 from streamnb.kernels.ranks import count_scores
 from streamnb.kernels.scores import ROWS_AHEAD, add_table, ask_for
 
@@ -62,7 +62,8 @@ def add_listed(listed, factors, n_listed, columns, units, out, e):
     for q in range(n_listed):
         prefetch(units, listed[at(q + UNITS_AHEAD)], 0)
         t = listed[at(q)]
-        add_lanes(out, e, columns[at(t)], factors[at(q)], units, t)
+        c = columns[at(t)]
+        put(out, e, c, take(out, e, c, LANES) + factors[at(q)] * take(units, t, 0, LANES))
 
 
 @part
@@ -84,10 +85,11 @@ def add_units(data, indices, indptr, rows, begin, end, begins, columns, units, l
                 n_listed = np.intp(0)
             if n_units > LANES:
                 for u in range(t, t + n_units):
-                    add_lanes(out, e - begin, columns[at(u)], x, units, u)
+                    c = columns[at(u)]
+                    put(out, e - begin, c, take(out, e - begin, c, LANES) + x * take(units, u, 0, LANES))
             else:
-                fill_lanes(listed, n_listed, t, 1)
-                fill_lanes(factors, n_listed, x, 0)
+                for lane in range(LANES):  # of which n_units count
+                    listed[at(n_listed) + at(lane)], factors[at(n_listed) + at(lane)] = t + lane, x
                 n_listed += n_units
         add_listed(listed, factors, n_listed, columns, units, out, e - begin)
 

@@ -3,13 +3,14 @@
 import numpy as np
 
 from streamnb.kernels.compiler import brick, kernel
-from streamnb.kernels.lanes import LANES, prefetch, score_rows, sum_lanes
+from streamnb.kernels.lanes import LANES, prefetch, put, spread, take, turned, widened
 
 FEW = 3  # columns; fewer are summed one by one
 TILE = 2 * LANES  # dense rows that are scored together
 TILED = 256  # columns of these at once, so that they stay in the L1 cache
 TILED_FROM = 8  # tiles are faster if at least one of so many values is nonzero
 ROWS_AHEAD = 4  # rows to prefetch ahead, since scattered rows are not prefetched by hardware
+WIDE = 2 * LANES  # columns in one vector
 at = np.uintp  # an unsigned index spares the check for negative ones
 
 
@@ -21,22 +22,66 @@ def ask_for(data, indices, first, stop):
         prefetch(data, 0, p)
 
 
+def summing(others):
+    """A loop over the values of a row for so many columns and LANES others, which may be anywhere."""
+
+    @brick
+    def sum_lanes(out, column, last, data, indices, first, stop, table):
+        # out[0, c] = sum of data[p] * table[indices[p], c], p from first to stop, for the columns c from `column` on
+        # and, in the last lanes, from `last` on; sums stay in registers
+        sums, sums_of_last = spread(0.0, others), spread(0.0, LANES)
+        for p in range(first, stop):
+            x, j = np.float64(data[at(p)]), indices[at(p)]
+            sums = sums + x * take(table, j, column, others)
+            sums_of_last = sums_of_last + x * take(table, j, last, LANES)
+        put(out, 0, column, sums)
+        put(out, 0, last, sums_of_last)
+
+    return sum_lanes
+
+
+sum_2, sum_3 = summing(LANES), summing(2 * LANES)
+
+
+@brick
+def sum_4(out, column, last, data, indices, first, stop, table):
+    # the same for 3 * LANES columns and the last, in vectors of sizes that are powers of two
+    wide, sums, sums_of_last = spread(0.0, WIDE), spread(0.0, LANES), spread(0.0, LANES)
+    for p in range(first, stop):
+        x, j = np.float64(data[at(p)]), indices[at(p)]
+        wide = wide + x * take(table, j, column, WIDE)
+        sums = sums + x * take(table, j, column + WIDE, LANES)
+        sums_of_last = sums_of_last + x * take(table, j, last, LANES)
+    put(out, 0, column, wide)
+    put(out, 0, column + WIDE, sums)
+    put(out, 0, last, sums_of_last)
+
+
+@brick
+def sum_1(out, column, data, indices, first, stop, table):
+    # the same for LANES columns
+    sums = spread(0.0, LANES)
+    for p in range(first, stop):
+        sums = sums + np.float64(data[at(p)]) * take(table, indices[at(p)], column, LANES)
+    put(out, 0, column, sums)
+
+
 @brick
 def sum_row(data, indices, first, stop, table, out):
     # out[0, c] = sum over p from first to stop of data[p] * table[indices[p], c], in their order; the table is LANES
     # wide or wider, and its last lanes may be among those before
     last, column = table.shape[1] - LANES, 0
     while last - column > 3 * LANES:
-        sum_lanes(out, column, column + 3 * LANES, data, indices, first, stop, table, 4)
+        sum_4(out, column, column + 3 * LANES, data, indices, first, stop, table)
         column += 4 * LANES
-    if last - column > 2 * LANES:  # with cases 4, 3, 2 and 1, LLVM's loops take half as long again
-        sum_lanes(out, column, last, data, indices, first, stop, table, 4)
+    if last - column > 2 * LANES:
+        sum_4(out, column, last, data, indices, first, stop, table)
     elif last - column > LANES:
-        sum_lanes(out, column, last, data, indices, first, stop, table, 3)
+        sum_3(out, column, last, data, indices, first, stop, table)
     elif last - column > 0:
-        sum_lanes(out, column, last, data, indices, first, stop, table, 2)
+        sum_2(out, column, last, data, indices, first, stop, table)
     else:
-        sum_lanes(out, column, last, data, indices, first, stop, table, 1)
+        sum_1(out, last, data, indices, first, stop, table)
 
 
 @kernel
@@ -76,7 +121,7 @@ def score_csr(data, indices, indptr, weights, out):
 
 
 def room_for(n_features, n_columns):
-    """Scratch of `score_dense` and, its first array, of `score_dense_few`."""
+    """Scratch of `score_dense` and `score_dense_few`."""
     n = min(n_features, TILED) + 1
     return np.empty((n_columns, n)), np.arange(n, dtype=np.int32), np.empty((1, TILE)), np.empty((n, TILE))
 
@@ -97,24 +142,48 @@ def score_dense(values, weights, room, out):
             for r in range(out.shape[1]):
                 for i in range(TILE):
                     turned[0, i] = out[begin + i, r]
-                sum_lanes(sums, 0, LANES, columns[r], numbers, 0, 1 + stop - first, turned, 2)
+                sum_2(sums, 0, LANES, columns[r], numbers, 0, 1 + stop - first, turned)
                 for i in range(TILE):
                     out[begin + i, r] = sums[0, i]
     add_rows(values, weights, tiled, n_rows, np.intp(0), n_features, out)  # a literal would be compiled separately
 
 
 @kernel
-def score_dense_few(values, weights, columns, out):
+def score_dense_few(values, weights, room, out):
     # the same to the same bits, for up to FEW columns
     n_rows, n_features = values.shape
+    columns, _, sums, _ = room
     tiled = n_rows - n_rows % LANES if can_be_tiled(n_rows, weights) else 0
     for first in range(0, n_features if tiled else 0, TILED):
         stop = min(first + TILED, n_features)
         turn_weights(weights, first, stop, columns)
         for begin in range(0, tiled, LANES):
             for r in range(out.shape[1]):
-                score_rows(values, begin, first, stop, columns[r], out, r)
+                score_rows(values, begin, first, stop, columns[r], sums, out, r)
     add_rows(values, weights, tiled, n_rows, np.intp(0), n_features, out)
+
+
+@brick
+def score_rows(values, begin, first, stop, column, room, out, r):
+    # out[begin + i, r] += sum of values[begin + i, j] * column[1 + j - first], j from first to stop, in LANES rows, in
+    # the order of j. Four columns at a time: products along each row, which are turned.
+    for row in range(begin, begin + LANES, 4):
+        for i in range(4):
+            room[0, i] = out[row + i, r]
+        sums = take(room, 0, 0, 4)
+        rest = stop - (stop - first) % 4
+        for j in range(first, rest, 4):
+            w = take(column, 0, 1 + j - first, 4)
+            a, b = widened(take(values, row, j, 4)) * w, widened(take(values, row + 1, j, 4)) * w
+            c, d = widened(take(values, row + 2, j, 4)) * w, widened(take(values, row + 3, j, 4)) * w
+            a, b, c, d = turned(a, b, c, d)
+            sums = sums + a + b + c + d
+        put(room, 0, 0, sums)
+        for i in range(4):
+            total = room[0, i]
+            for j in range(rest, stop):
+                total += np.float64(values[row + i, j]) * column[1 + j - first]
+            out[row + i, r] = total
 
 
 @brick

@@ -10,11 +10,24 @@ import numpy as np
 
 from streamnb.kernels.compiler import brick, kernel, part
 from streamnb.kernels.grid_scores import LISTED, UNITS_AHEAD, at
-from streamnb.kernels.lanes import LANES, SINGLES, fill_lanes, prefetch, screen_lanes, screen_top, screen_unit
+from streamnb.kernels.lanes import (
+    LANES,
+    SINGLES,
+    absolute,
+    any_below,
+    chosen,
+    plus_product,
+    prefetch,
+    put,
+    spread,
+    take,
+)
 from streamnb.kernels.scores import ROWS_AHEAD, ask_for
 
 SMALLEST, LARGEST = 2.0**-50, 2.0**50  # range of nonzero numbers in which no product underflows and no sum overflows
 LONGEST = 1 << 22  # stored values of a row; with more, errors may reach a quarter
+OF_START = np.float32(2.0**-22)  # of the size of a start, the error of adding to it
+AHEAD = 8  # values of a row to prefetch ahead
 STRETCH = 1 << 12  # values checked before an early exit
 
 
@@ -36,6 +49,53 @@ def within_range(values):
 def share(n):
     """The error bound of a sum of n products, relative to the sum of absolute values: twice the first order."""
     return np.float32(2.0**-23 * (n + 4))
+
+
+@brick
+def screen_lanes(out, column, data, indices, first, stop, table):
+    # out[0, column + lane] = sum over p from first to stop of data[p] * table[indices[p], column + lane] in SINGLES
+    # lanes, and out[1, ..] of absolute values. Summing more columns at a time is not faster: several rounds with
+    # prefetching load the lines of the table sooner.
+    sums, sizes = spread(np.float32(0.0), SINGLES), spread(np.float32(0.0), SINGLES)
+    for p in range(first, stop):
+        prefetch(table, indices[at(min(p + AHEAD, stop - 1))], column)
+        x, weights = spread(np.float32(data[at(p)]), SINGLES), take(table, indices[at(p)], column, SINGLES)
+        sums, sizes = plus_product(sums, x, weights), plus_product(sizes, absolute(x), absolute(weights))
+    put(out, 0, column, sums)
+    put(out, 1, column, sizes)
+
+
+@brick
+def screen_unit(out, column, x, table, j):
+    # out[0, column + lane] += x * table[j, lane] and out[1, ..] absolute values in SINGLES lanes
+    x, weights = spread(x, SINGLES), take(table, j, 0, SINGLES)
+    put(out, 0, column, plus_product(take(out, 0, column, SINGLES), x, weights))
+    put(out, 1, column, plus_product(take(out, 1, column, SINGLES), absolute(x), absolute(weights)))
+
+
+@brick
+def screen_top(sums, places, column, start, point, share, out, row):
+    # out[row, point + lane] = the first k where s = start[k, point + lane] + sums[0, c + lane] is largest, in SINGLES
+    # lanes; c is places[k] + column, and sums[1, c + lane] the sum of absolute values. Returns whether some s is so
+    # close to the largest that rounding may have changed their order: each is off by at most share * sums[1, c + lane]
+    # + 2^-22 * abs(start).
+    lowest = spread(np.float32(-np.inf), SINGLES)
+    highest, lowest_of_it, most_of_it, most_of_others = lowest, lowest, lowest, lowest
+    top, share = spread(np.float32(0.0), SINGLES), spread(share, SINGLES)
+    for k in range(len(places)):
+        c, begin = places[at(k)] + column, take(start, k, point, SINGLES)
+        score = begin + take(sums, 0, c, SINGLES)
+        slack = plus_product(OF_START * absolute(begin), share, take(sums, 1, c, SINGLES))
+        other = chosen(score, highest, most_of_it, score + slack)
+        most_of_others = chosen(other, most_of_others, other, most_of_others)
+        most_of_it = chosen(score, highest, score + slack, most_of_it)
+        lowest_of_it = chosen(score, highest, score - slack, lowest_of_it)
+        top = chosen(score, highest, spread(np.float32(k), SINGLES), top)
+        highest = chosen(score, highest, score, highest)
+    put(sums, 0, 0, top)
+    for lane in range(SINGLES):
+        out[row, point + lane] = sums[0, at(lane)]
+    return any_below(lowest_of_it, most_of_others)
 
 
 @brick
@@ -75,8 +135,8 @@ def screen_units(data, indices, first, stop, has, begins, columns, units, spare,
                 for u in range(t, t + n_units):
                     screen_unit(sums, columns[at(u)], x, units, u)
             else:
-                fill_lanes(listed, n_listed, t, 1)
-                fill_lanes(factors, n_listed, x, 0)
+                for lane in range(LANES):  # of which n_units count
+                    listed[at(n_listed) + at(lane)], factors[at(n_listed) + at(lane)] = t + lane, x
                 n_listed += n_units
         add_listed(listed, factors, n_listed, columns, units, sums)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from streamnb.kernels.compiler import kernel
 from streamnb.kernels.elementary import exp_less_one, logarithm
-from streamnb.kernels.lanes import LANES, add_lanes
+from streamnb.kernels.lanes import LANES, put, take
 
 LOWEST = -690.0  # exponents below, whose powers are about 0
 
@@ -20,7 +20,8 @@ def score_terms(places, table, out):
     for b in range(n_vectors):
         for t in range(len(places)):
             for i in range(places.shape[1]):
-                add_lanes(out, i, b * LANES, 1.0, table, places[t, i] * n_vectors + b)
+                scores = take(out, i, b * LANES, LANES)
+                put(out, i, b * LANES, scores + take(table, places[t, i] * n_vectors + b, 0, LANES))
 
 
 @kernel
@@ -30,7 +31,8 @@ def add_terms(places, values, total):
     for b in range(n_vectors):
         for t in range(len(places)):
             for i in range(places.shape[1]):
-                add_lanes(total, places[t, i], b * LANES, 1.0, values, i * n_vectors + b)
+                sums = take(total, places[t, i], b * LANES, LANES)
+                put(total, places[t, i], b * LANES, sums + take(values, i * n_vectors + b, 0, LANES))
 
 
 @kernel

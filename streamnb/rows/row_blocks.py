@@ -263,7 +263,7 @@ class DenseChunk:
         """Add rows @ weights, weights (n_features, n), to out (n_rows, n)."""
         room = scores.room_for(*weights.shape)
         if weights.shape[1] <= scores.FEW:
-            scores.score_dense_few(self.values, frozen(weights), room[0], out)
+            scores.score_dense_few(self.values, frozen(weights), room, out)
         else:
             scores.score_dense(self.values, frozen(weights), room, out)
 

@@ -10,7 +10,7 @@ from streamnb.core import memory, persistence
 from streamnb.core.memory import aligned
 from streamnb.core.threads import one_thread
 from streamnb.kernels import quadratic_forms as forms
-from streamnb.kernels.form_lanes import DIRECTIONS, TILE_BYTES
+from streamnb.kernels.quadratic_forms import DIRECTIONS, TILE_BYTES
 from streamnb.models.grid_weights import DOUBLE, SINGLE
 from streamnb.problem.schemes import top_class
 from streamnb.rows.row_blocks import Chunk, CSRChunk
@@ -227,7 +227,7 @@ class Screen:
     """
 
     form: Form
-    bounds: np.ndarray  # (5, K, P), the coefficients of `kernels.form_lanes.rank_lanes`
+    bounds: np.ndarray  # (5, K, P), the coefficients of `kernels.quadratic_forms.rank_lanes`
 
     @classmethod
     def of(cls, form: Form, outward: np.ndarray) -> "Screen | None":

@@ -5,7 +5,7 @@ import pytest
 
 from streamnb.core.memory import aligned
 from streamnb.kernels import quadratic_forms as forms
-from streamnb.kernels.form_lanes import DIRECTIONS, TILE_BYTES
+from streamnb.kernels.quadratic_forms import DIRECTIONS, TILE_BYTES
 
 rng = np.random.default_rng(0)
 N_ROWS, K, P, N = 37, 3, 2, 4  # rows of more than a tile, the last of which is not full

@@ -48,7 +48,7 @@ def test_dense_rows_side_by_side(share, weight):
     x[:, np.isinf(weights).any(axis=1)] = 0.0  # is left out, where 0 times infinity would be NaN
     x, room, (out, few) = frozen(x.astype(np.float32)), scores.room_for(*weights.shape), np.full((2, 37, 3), 0.5)
     scores.score_dense(x, frozen(weights), room, out)
-    scores.score_dense_few(x, frozen(weights), room[0], few)
+    scores.score_dense_few(x, frozen(weights), room, few)
     assert (out == added(x, weights, range(37), 0.5)).all() and (few == out).all()
 
 

@@ -43,8 +43,7 @@ ROOMS = [  # in the order of the flow: a room uses those above it
     "cli",
 ]
 DOORS = {  # who may import a library: rooms and modules, function bodies included
-    "numba": {"kernels.compiler", "kernels.digits"}
-    | {f"kernels.{name}" for name in ("lanes", "column_lanes", "dense_lanes", "form_lanes")},
+    "numba": {"kernels.compiler", "kernels.digits"} | {"kernels.lanes"},
     "zarr": {"rows", "passes"},
     "zarrs": {"rows", "passes"},
     "dask": {"passes", "core.memory"},  # core.memory reads sizes such as "4GB" with Dask's parser
