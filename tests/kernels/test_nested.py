@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from streamnb.evaluation.grid_evaluation import Steps
+from streamnb.evaluation.reference import Steps
 from streamnb.evaluation.score_order import Histogram
 from streamnb.kernels import nested
 from streamnb.rows.row_blocks import SparseRows
