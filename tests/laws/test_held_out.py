@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import assume, example, given
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import accuracy_score
@@ -19,7 +19,27 @@ from tests.support.held_out import agrees, persons
 
 SEEDS, EITHER = st.integers(0, 1 << 32), st.booleans()
 SCORINGS = st.sampled_from(["roc_auc", "accuracy", "average_precision", "f1_macro", "neg_log_loss"])
-FEW_POINTS = st.sampled_from([snb.L1([0.0, 0.5, 4.0]), snb.L1(scale="score"), snb.L2([0.0, 1.0]), snb.TopK([1])])
+OTHER_SCORINGS = st.sampled_from(["balanced_accuracy", "precision_weighted", "recall_micro"])  # of one label a row
+FEW_POINTS = st.sampled_from(
+    [
+        snb.L1([0.0, 0.5, 4.0]),
+        snb.L1(scale="score"),
+        snb.L2([0.0, 1.0]),
+        snb.TopK([1]),
+        snb.L1([0.0, 1.0]) + snb.L2([0.0, 2.0]),
+        snb.L1([0.0, 1.0]) + snb.Decorrelation([0.0, 0.05], scale="curvature"),
+        snb.Separable(lambda w: -w / (1.0 + abs(w)), [0.0, 3.0]),
+    ]
+)
+OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "smoothing": st.sampled_from([0.3, 1.0]),
+        "priors": st.just("uniform"),
+        "transform": st.sampled_from(["sqrt", "log1p"]),
+        "idf": st.just(True),
+    },
+)
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +62,9 @@ def fitted(model, *given, **options):
             "overlaps other labels",
             "carries no information",
             "sample_weight",
+            "is not defined for",
+            "needs at least 3 classes",
+            "means nothing for family",
         )
         assert any(words in str(error) for words in said), error
         assume(False)
@@ -51,12 +74,15 @@ def some_points(grid):
     return np.unique(np.linspace(0, len(grid) - 1, 4).astype(int)).tolist()
 
 
-@given(seed=SEEDS, multilabel=EITHER, sparse=EITHER, scoring=SCORINGS, penalty=FEW_POINTS | st.just("all numbers"),
+@settings(max_examples=20)
+@given(seed=SEEDS, multilabel=EITHER, sparse=EITHER, scoring=SCORINGS | OTHER_SCORINGS,
+       penalty=FEW_POINTS | st.just("all numbers"), options=OPTIONS,
        scheme=st.sampled_from(["joint", "ovr", "ovo", "reference", "reference"]),
-       family=st.sampled_from(["poisson", "bernoulli", "gaussian", "multinomial"]),
+       family=st.sampled_from(["poisson", "bernoulli", "gaussian", "multinomial", "geometric"]),
        rule=st.sampled_from(["best", "per_split"]))  # fmt: skip
-@example(5, True, True, "roc_auc", "all numbers", "reference", "poisson", "per_split")
-def test_naive_bayes(seed, multilabel, sparse, scoring, penalty, scheme, family, rule):
+@example(5, True, True, "roc_auc", "all numbers", {}, "reference", "poisson", "per_split")
+def test_naive_bayes(seed, multilabel, sparse, scoring, penalty, options, scheme, family, rule):
+    multilabel = multilabel and scoring not in ("balanced_accuracy", "precision_weighted", "recall_micro")
     rows = persons(seed, multilabel)
     reference = int(rows.classes[-1]) if scheme == "reference" else None
     scheme = "joint" if multilabel and scheme == "ovo" else scheme
@@ -64,7 +90,7 @@ def test_naive_bayes(seed, multilabel, sparse, scoring, penalty, scheme, family,
     if penalty == "all numbers":
         penalty = snb.TopK(range(1, rows.x.shape[1] + 1))
     rule = rule if isinstance(penalty, snb.TopK) and scheme != "ovo" and scoring.startswith("roc_auc") else "best"
-    asked = {"scheme": scheme, "reference": reference}
+    asked = {"scheme": scheme, "reference": reference, **options}
     known = {} if multilabel else {"classes": rows.classes}
     model = snb.LinearNBCV(family, penalty, folds=rows.folds, scoring=scoring, rule=rule, **asked)
     x = sp.csr_array(rows.x) if sparse else rows.x

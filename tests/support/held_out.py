@@ -63,16 +63,22 @@ def agrees(value, model, rows, held, scoring, joint, reference=None):
     if not len(y):
         return np.isnan(value)
     scores = np.clip(model.decision_function(x), -1e30, 1e30)
-    if scoring in ("accuracy", "f1_macro"):
+    if scoring not in ("neg_log_loss", "roc_auc", "roc_auc_reference", "average_precision"):
         if scores.ndim == 1 or rows.multilabel:
             gaps = np.abs(scores)
         else:
             gaps = np.diff(np.sort(scores, axis=1)[:, -2:])
         if (gaps < NEAR).any():
             return True  # which rounding decides
-        known = {"accuracy": metrics.accuracy_score(y, model.predict(x), sample_weight=weight)}
-        known["f1_macro"] = metrics.f1_score(y, model.predict(x), average="macro", sample_weight=weight)
-        return np.isclose(value, known[scoring], atol=1e-9)
+        known = metrics.accuracy_score(y, model.predict(x), sample_weight=weight)
+        if scoring == "balanced_accuracy":
+            each = {"labels": np.unique(y), "average": None}
+            known = np.mean(metrics.recall_score(y, model.predict(x), **each, sample_weight=weight))
+        elif scoring != "accuracy":
+            name, average = scoring.split("_")
+            score = getattr(metrics, f"{name}_score")
+            known = score(y, model.predict(x), average=average, sample_weight=weight, zero_division=0.0)
+        return np.isclose(value, known, atol=1e-9)
     if scoring == "neg_log_loss":
         proba, asked = model.predict_proba(x), {"sample_weight": weight}
         if not rows.multilabel:
