@@ -85,7 +85,9 @@ def report(judged: Tallied, *, worst: int | None = None) -> Any:
 def _with_interval(judged: Tallied, metric: str, **options: Any) -> tuple[Any, ...]:
     """The value of a metric, and the ends of its interval where intervals are kept."""
     value = getattr(metrics, metric)(judged, **options)
-    return (value,) if judged.level is None else (value, *interval_if_any(judged, metric, **options))
+    if judged.level is None:
+        return (value,)
+    return (value, *interval_if_any(judged, metric, **options))
 
 
 def _shown(judged: Tallied, worst: int | None) -> np.ndarray:
@@ -272,5 +274,7 @@ def _numbers(one: Any, metric: str, options: dict[str, Any], whole: float) -> tu
         return value, np.nan, np.nan, np.nan
     low, high = interval_if_any(one, metric, **options)
     error = 0.5 * (high - low) / ndtri(0.5 + 0.5 * one.level)
-    sign = -1.0 if metric in LESS_IS_BETTER else 1.0
+    sign = 1.0
+    if metric in LESS_IS_BETTER:
+        sign = -1.0
     return value, low, high, sign * (value - whole) / error if error > 0.0 else np.nan

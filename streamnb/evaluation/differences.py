@@ -114,7 +114,9 @@ class Differences:
         """The difference of one metric."""
         if metric == "accuracy":
             return self._accuracy(name)
-        return self._area(name) if metric == "roc_auc" else self._loss(metric, name)
+        if metric == "roc_auc":
+            return self._area(name)
+        return self._loss(metric, name)
 
     def _accuracy(self, name: str) -> Difference:
         if self._first.is_grouped:
@@ -136,7 +138,9 @@ class Differences:
         """The difference of the means of a value of each row, by the sums of buckets."""
         at, weight = one.place(value), one.sums[:, -1]
         differences = other.sums[:, at] - one.sums[:, at]
-        mean = float(differences.sum() / weight.sum()) if weight.any() else np.nan
+        mean = np.nan
+        if weight.any():
+            mean = float(differences.sum() / weight.sum())
         return self._by_buckets(mean, (differences - mean * weight) / weight.sum())
 
     def _by_buckets(self, difference: float, added: np.ndarray, bound: float = 0.0) -> Difference:
@@ -173,4 +177,6 @@ class Differences:
             return 0
         assert self._sample is not None
         rows = self._sample.drawn(weighed=False)
-        return 0 if rows.weight.sum() >= weight * (1.0 - _ROUNDED) else len(rows.key)
+        if rows.weight.sum() >= weight * (1.0 - _ROUNDED):
+            return 0
+        return len(rows.key)

@@ -125,12 +125,16 @@ def has_whole_weights(judged: Tallied) -> bool:
 def effective_rows(judged: Tallied) -> float:
     """Kish's effective sample size (1965): the sum of whole weights, ``(sum w)^2 / sum w^2`` of others."""
     weights = check_intervals(judged)
-    return weights.weight if has_whole_weights(judged) else weights.weight / weights.mean("squared")
+    if has_whole_weights(judged):
+        return weights.weight
+    return weights.weight / weights.mean("squared")
 
 
 def per_weight(judged: Tallied) -> float:
     """Equal rows for each unit of weight: 1 for whole weights."""
-    return effective_rows(judged) / judged.weight if judged.weight > 0.0 else np.nan
+    if judged.weight > 0.0:
+        return effective_rows(judged) / judged.weight
+    return np.nan
 
 
 def clustered(sums: np.ndarray) -> tuple[Any, Any, Any]:
@@ -178,7 +182,9 @@ def of_rows(judged: Tallied, value: float, tally: str, name: str) -> Estimate:
         return of_buckets(judged, value, _added_to_mean(means, value, name))
     n_rows, is_share = means.weight * per_weight(judged), means.n_powers == 1
     square = value if is_share else means.mean(name, 2)  # the square of 0 or 1
-    variance = max(square - value**2, 0.0) / n_rows if n_rows > 0.0 else np.nan
+    variance = np.nan
+    if n_rows > 0.0:
+        variance = max(square - value**2, 0.0) / n_rows
     return Estimate(value, variance, n_rows, is_share=is_share)
 
 
@@ -192,7 +198,9 @@ def loss(judged: Tallied, name: str) -> Estimate:
     """The estimate of a mean loss, with its skewness: rows that are surely wrong are few, and lose much."""
     means = losses(judged)
     value = means.mean(name)
-    high = 1.0 if is_binary(judged) or judged.multilabel else 2.0
+    high = 2.0
+    if is_binary(judged) or judged.multilabel:
+        high = 1.0
     wrong = high
     if name == "log_loss":
         high = LARGEST_LOG_LOSS
@@ -201,14 +209,20 @@ def loss(judged: Tallied, name: str) -> Estimate:
         added = _added_to_mean(means, value, name)
         skewness = float(ratio((added**3).sum(), np.square(added).sum() ** 1.5))
         found = of_buckets(judged, value, added, high=high, skewness=skewness)
-        return found if found.variance > 0.0 else replace(found, of_wrong_row=wrong)
+        if found.variance > 0.0:
+            return found
+        return replace(found, of_wrong_row=wrong)
     n_rows = means.weight * per_weight(judged)
     square, cube = means.mean(name, 2), means.mean(name, 3)
     spent = max(square - value**2, 0.0)
     third = cube - 3.0 * value * square + 2.0 * value**3
     with np.errstate(divide="ignore", invalid="ignore"):
-        skewness = float(np.float64(third) / spent**1.5 / np.sqrt(n_rows)) if spent > 0.0 else 0.0
-        variance = np.float64(spent) / (n_rows - 1.0) if n_rows >= 2.0 else np.nan
+        skewness = 0.0
+        if spent > 0.0:
+            skewness = float(np.float64(third) / spent**1.5 / np.sqrt(n_rows))
+        variance = np.nan
+        if n_rows >= 2.0:
+            variance = np.float64(spent) / (n_rows - 1.0)
     return Estimate(value, variance, n_rows, high=high, df=n_rows - 1.0, skewness=skewness, of_wrong_row=wrong)
 
 
@@ -289,7 +303,9 @@ def expected_calibration_error(judged: Tallied) -> CalibrationEstimate:
             sums = means.sums[:, means.place("square")]
         squares = sums / max(weight, 1e-300)
         df = np.inf
-        n_rows = max(weight * per_weight(judged), 1e-300) if weight > 0.0 else np.nan
+        n_rows = np.nan
+        if weight > 0.0:
+            n_rows = max(weight * per_weight(judged), 1e-300)
         a, b = BIN_PAIRS
         products = squares if judged.multilabel else np.where(a == b, squares[a], 0.0)
         variances = np.maximum(products[a == b] - excess**2, 0.0) / n_rows
@@ -449,7 +465,9 @@ def rate(judged: Tallied, kind: str, average: str | None, beta: float = 1.0) -> 
 def _together(share: np.ndarray, n_rows: np.ndarray) -> float:
     """The rows of a share as sure as a mean of shares of so many rows."""
     defined = (share > 0.0) & (n_rows > 0.0)
-    return float(1.0 / (share[defined] ** 2 / n_rows[defined]).sum()) if defined.any() else 0.0
+    if defined.any():
+        return float(1.0 / (share[defined] ** 2 / n_rows[defined]).sum())
+    return 0.0
 
 
 def balanced_accuracy(judged: Tallied) -> Estimate:
@@ -468,7 +486,9 @@ def matthews_corrcoef(judged: Tallied) -> Estimate:
     value = metrics.matthews_corrcoef(judged)
     right, true, predicted, whole = metrics.shares(judged, "matthews_corrcoef")
     a, b = whole**2 - true @ true, whole**2 - predicted @ predicted
-    root = np.sqrt(a * b) if a * b > 0.0 else np.inf
+    root = np.inf
+    if a * b > 0.0:
+        root = np.sqrt(a * b)
     by_true = -predicted / root + value * ratio(true, np.full(true.shape, a))
     by_predicted = -true / root + value * ratio(predicted, np.full(true.shape, b))
     by_row = right / root - value * whole * float(ratio(np.ones(2), np.array([a, b])).sum())
@@ -480,7 +500,8 @@ def cohen_kappa(judged: Tallied) -> Estimate:
     value = metrics.cohen_kappa(judged)
     right, true, predicted, whole = metrics.shares(judged, "cohen_kappa")
     under = whole**2 - true @ predicted
-    under = under if under > 0.0 else np.inf
+    if not under > 0.0:
+        under = np.inf
     by_true, by_predicted = (-(1.0 - value) * other / under for other in (predicted, true))
     return _of_agreement(judged, value, whole / under, by_true, by_predicted, (right - 2.0 * value * whole) / under)
 

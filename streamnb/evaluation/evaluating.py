@@ -160,7 +160,9 @@ def evaluate(
     if not len(names):
         raise ValueError("y_true is empty; there is nothing to judge")
     order = np.arange(len(names)) if multilabel else np.argsort(names)
-    decided_by = None if y_pred is not None else _deciding(rows.columns, multilabel)
+    decided_by = None
+    if y_pred is None:
+        decided_by = _deciding(rows.columns, multilabel)
     judge = _Judge(names[order], multilabel, frozenset(given), order, level, slicing, decided_by)
     (evaluation,) = run(judge, rows, RunOptions())[0].evaluations
     if groups is not None and level is not None:
@@ -211,7 +213,9 @@ def _deciding(columns: Mapping[str, Any], multilabel: bool) -> str | None:
     if "proba" in columns:
         return "proba"
     scores = columns.get("scores")
-    return "scores" if scores is not None and not multilabel and scores.ndim == 2 and scores.shape[1] > 1 else None
+    if scores is not None and not multilabel and scores.ndim == 2 and scores.shape[1] > 1:
+        return "scores"
+    return None
 
 
 def _judged_model(model: Any, labelled: tuple[Any, Any, Any], options: EvaluationOptions) -> Evaluation:
@@ -286,7 +290,9 @@ def _columns_like(labels: np.ndarray, names: list[Any]) -> np.ndarray | None:
         except ValueError:
             return None
     of_labels = columns.dtype.kind in row_checks.KINDS
-    return columns if of_labels and row_checks.label_kind(columns) == row_checks.label_kind(labels) else None
+    if of_labels and row_checks.label_kind(columns) == row_checks.label_kind(labels):
+        return columns
+    return None
 
 
 def _labels(given: dict[str, Any]) -> np.ndarray:
@@ -360,7 +366,9 @@ class _Judge(PassTask):
         if self.multilabel:
             return (scores > 0.5).astype(np.uint8)
         alone = self._two_classes and scores.shape[1] == 1  # the second class, less the first
-        return (scores[:, 0] > 0.0).astype(np.int64) if alone else scores.argmax(axis=1)
+        if alone:
+            return (scores[:, 0] > 0.0).astype(np.int64)
+        return scores.argmax(axis=1)
 
     @property
     def _two_classes(self) -> bool:
@@ -370,7 +378,9 @@ class _Judge(PassTask):
         """Columns in the order of the classes; a single column scores the second of two classes as listed."""
         if (self.order[1:] > self.order[:-1]).all():
             return scores
-        return scores[:, self.order] if scores.shape[1] > 1 else -scores
+        if scores.shape[1] > 1:
+            return scores[:, self.order]
+        return -scores
 
     def _codes(self, labels: Any, name: str, first_row: int) -> Any:
         if self.multilabel:
@@ -412,7 +422,9 @@ class _Judge(PassTask):
 
     def _numbers(self, name: str, values: Any, n_rows: int, first_row: int) -> np.ndarray:
         """Scores or probabilities in a column for each class, or in one for the second of two."""
-        n_columns = 1 if self._two_classes and values.ndim == 1 else len(self.classes)
+        n_columns = len(self.classes)
+        if self._two_classes and values.ndim == 1:
+            n_columns = 1
         if values.shape[1:] not in ((n_columns,), () if n_columns == 1 else (n_columns,)):
             raise ValueError(
                 f"{name} has shape {values.shape} for {len(self.classes)} classes; it should have a column for each "

@@ -138,10 +138,14 @@ class Evaluation(Tallied):
         """Names and values, with intervals and bounds of errors."""
         lines = []
         for name, value, ends, error in self._shown():
-            interval = f"  [{ends[0]:.6f}, {ends[1]:.6f}]" if ends else ""
+            interval = ""
+            if ends:
+                interval = f"  [{ends[0]:.6f}, {ends[1]:.6f}]"
             lines.append((name, f"{value:{width}.6f}{interval}" + (f"  (within {error:.1g})" if error > 0.0 else "")))
         guesses = self._guessed()
-        return [*lines, ("of guesses", f"{'':>{max(width - 8, 0)}}{guesses}")] if guesses else lines
+        if guesses:
+            return [*lines, ("of guesses", f"{'':>{max(width - 8, 0)}}{guesses}")]
+        return lines
 
     def _guessed(self) -> str:
         """What guesses that know how frequent each class is would have."""
@@ -152,13 +156,21 @@ class Evaluation(Tallied):
         return ", ".join(f"{name} {value:.3f}" for name, value in values.items())
 
     def _title(self) -> str:
-        kind = "labels" if self.multilabel else "classes"
-        weight = "" if self.weight == self.n_rows else f" (weight {self.weight:,.6g})"
-        unknown = f" without {self.n_unknown:,} of unknown labels" if self.n_unknown else ""
+        kind = "classes"
+        if self.multilabel:
+            kind = "labels"
+        weight = ""
+        if self.weight != self.n_rows:
+            weight = f" (weight {self.weight:,.6g})"
+        unknown = ""
+        if self.n_unknown:
+            unknown = f" without {self.n_unknown:,} of unknown labels"
         title = f"Evaluation of {self.n_rows:,} rows{weight}{unknown}, {self.n_classes:,} {kind}"
         if is_binary(self):
             title += f" (positive: {_positive(self)!r})"
-        return title if self.level is None else f"{title}, {intervals.described(self)}"
+        if self.level is None:
+            return title
+        return f"{title}, {intervals.described(self)}"
 
     def _shown(self) -> list[tuple[str, float, tuple[float, ...], float]]:
         """Names, values, intervals and error bounds of the available metrics."""
@@ -180,7 +192,9 @@ class Evaluation(Tallied):
         values: list[tuple[str, float, tuple[float, ...], float]] = []
         for name, (metric, *average) in shown.items():
             ends = () if self.level is None or self.weight == 0.0 else intervals.interval_if_any(self, metric, *average)
-            error = metrics.ERRORS[metric](self) if metric in metrics.ERRORS else 0.0
+            error = 0.0
+            if metric in metrics.ERRORS:
+                error = metrics.ERRORS[metric](self)
             values.append((name, getattr(self, metric)(*average), ends, error))
         return values
 
@@ -199,4 +213,6 @@ def guesses_of(classes: np.ndarray, weight: np.ndarray, needs: Iterable[str]) ->
 
 def _positive(judged: Tallied) -> Any:
     """The class of two that metrics of one class are of; None of more classes."""
-    return judged.classes[judged.positive].item() if is_binary(judged) else None
+    if is_binary(judged):
+        return judged.classes[judged.positive].item()
+    return None

@@ -80,8 +80,12 @@ def check_groups(judged: Tallied) -> None:
 def rows_per_weight(judged: Tallied) -> float | None:
     """Equal rows for each unit of weight; None of rows in groups, and of weights that may be no counts."""
     if judged.level is None:
-        return 1.0 if judged.weight == judged.n_rows else None
-    return None if judged.is_grouped else per_weight(judged)
+        if judged.weight == judged.n_rows:
+            return 1.0
+        return None
+    if judged.is_grouped:
+        return None
+    return per_weight(judged)
 
 
 def described(judged: Tallied) -> str:

@@ -189,7 +189,9 @@ class JudgedModel:
             for _, margins in self.model.few_margins(*checked(changed)):
                 parts.append(self._outputs(margins))
         first, *others = parts
-        return {name: stacked([first[name], *(part[name] for part in others)]) for name in first} if others else first
+        if others:
+            return {name: stacked([first[name], *(part[name] for part in others)]) for name in first}
+        return first
 
     def _outputs(self, margins: np.ndarray) -> Outputs:
         """What the model says of rows with these margins, as far as it is needed."""
@@ -286,7 +288,9 @@ class JudgingTask(PassTask):
     def ranked(self) -> list[str]:
         """The models that rank rows; none where the baseline does not."""
         ranking = [name for name, model in self.models.items() if model.needs & {"ranking", "margin"}]
-        return ranking if ranking[:1] == [*self.models][:1] else []
+        if ranking[:1] == [*self.models][:1]:
+            return ranking
+        return []
 
     def add(self, partial: Evaluations, block: Block) -> None:
         """Judge one block of rows by all models; rows with a label that these do not know are counted."""
@@ -300,14 +304,17 @@ class JudgingTask(PassTask):
         step = max(CACHED_SCORES // (len(self.classes) * len(self.models)), FEW_ROWS)
         for start in range(0, block.n_rows, step):
             stop, outputs = min(start + step, block.n_rows), []
-            weight = None if block.weight is None else block.weight[start:stop]
+            weight = None
+            if block.weight is not None:
+                weight = block.weight[start:stop]
             beside = {} if block.split is None else self._beside(block.split[start:stop])
             for one, evaluation in zip(self.models.values(), partial.evaluations, strict=True):
                 few = blocks[id(one.encode)].cut(block.first_row + start, block.first_row + stop)
                 outputs.append(one.outputs(few))
                 evaluation.add(codes[start:stop], weight, **beside, **outputs[-1])
             if len(self.models) > 1:
-                weight = np.ones(stop - start) if weight is None else weight
+                if weight is None:
+                    weight = np.ones(stop - start)
                 self._compare(partial, codes[start:stop], weight, outputs, block.first_row + start)
 
     def _beside(self, columns: np.ndarray) -> dict[str, np.ndarray]:
@@ -353,8 +360,11 @@ class JudgingTask(PassTask):
     def _scores(self, outputs: Outputs) -> np.ndarray:
         """The scores that rank the rows, (n, K), or (n, 1) for two classes."""
         scores = np.asarray(outputs["ranking"] if "ranking" in outputs else outputs["margin"], np.float64)
-        scores = scores[:, None] if scores.ndim == 1 else scores
-        return scores[:, 1:] if scores.shape[1] == 2 and not self.multilabel else scores
+        if scores.ndim == 1:
+            scores = scores[:, None]
+        if scores.shape[1] == 2 and not self.multilabel:
+            return scores[:, 1:]
+        return scores
 
     def about(self) -> dict[str, str]:
         return {

@@ -109,7 +109,9 @@ def matthews_corrcoef(judged: Tallied) -> float:
     """
     right, true, predicted, whole = shares(judged, "matthews_corrcoef")
     spread = (whole**2 - true @ true) * (whole**2 - predicted @ predicted)
-    return float((right * whole - true @ predicted) / np.sqrt(spread)) if spread > 0.0 else 0.0
+    if spread > 0.0:
+        return float((right * whole - true @ predicted) / np.sqrt(spread))
+    return 0.0
 
 
 def cohen_kappa(judged: Tallied) -> float:
@@ -119,7 +121,9 @@ def cohen_kappa(judged: Tallied) -> float:
     """
     right, true, predicted, whole = shares(judged, "cohen_kappa")
     guessed = true @ predicted
-    return float((right * whole - guessed) / (whole**2 - guessed)) if guessed < whole**2 else np.nan
+    if guessed < whole**2:
+        return float((right * whole - guessed) / (whole**2 - guessed))
+    return np.nan
 
 
 def shares(judged: Tallied, metric: str) -> tuple[float, np.ndarray, np.ndarray, float]:
@@ -177,7 +181,9 @@ def parts_of_rate(kind: str, beta: float, hit: Any, true: Any, predicted: Any, w
 def occurring(judged: Tallied) -> np.ndarray:
     """Which classes occur, true or predicted, (K,) bool; of multi-label rows all."""
     tally = decisions(judged)
-    return np.full(judged.n_classes, True) if judged.multilabel else (tally.true > 0.0) | (tally.predicted > 0.0)
+    if judged.multilabel:
+        return np.full(judged.n_classes, True)
+    return (tally.true > 0.0) | (tally.predicted > 0.0)
 
 
 def hamming_loss(judged: Tallied) -> float:
@@ -230,7 +236,9 @@ def expected_calibration_error(judged: Tallied) -> float:
     multi-label, by the probabilities of all labels.
     """
     share, proba, right = reliability_sums(judged)
-    return float(np.abs(right - proba).sum()) if share.any() else np.nan
+    if share.any():
+        return float(np.abs(right - proba).sum())
+    return np.nan
 
 
 def reliability_curve(judged: Tallied) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -278,7 +286,9 @@ def roc_auc(judged: Tallied, average: str | None = "macro", multi_class: str = "
     """
     if judged.reference is not None:
         means, of_classes, _ = areas_against_reference(judged)
-        return float(means[0]) if average is not None else of_classes[0]
+        if average is not None:
+            return float(means[0])
+        return of_classes[0]
     if not compares_pairs(judged, average, multi_class):
         return _auc(judged, ranking(judged), average)
     pairs = list(_pairs(judged))
@@ -320,7 +330,9 @@ def average_precision(judged: Tallied, average: str | None = "macro") -> Any:
 def micro_error(judged: Tallied, metric: str) -> float:
     """Bound on the error of `roc_auc` or `average_precision` with average="micro"; 0 while exact."""
     levels = ranking(judged).all_levels()
-    return levels.auc_error() if metric == "roc_auc" else levels.average_precision_error()
+    if metric == "roc_auc":
+        return levels.auc_error()
+    return levels.average_precision_error()
 
 
 def roc_auc_error(judged: Tallied) -> float:
@@ -368,7 +380,9 @@ def class_number(judged: Tallied, label: Any, what: str) -> int:
         return judged.positive
     known = messages.listed(judged.classes)
     if label is None:
-        kind = "labels" if judged.multilabel else "classes"
+        kind = "classes"
+        if judged.multilabel:
+            kind = "labels"
         raise ValueError(
             f"{what} is of one class against the rest, and there are {judged.n_classes} {kind}; give label=, "
             f"one of {known}"
@@ -386,7 +400,9 @@ def _levels(judged: Tallied) -> Iterable[Levels]:
 
 def _averaged(judged: Tallied) -> Iterable[int]:
     """The classes over which metrics of rankings are averaged: of two, the positive one alone."""
-    return [judged.positive] if is_binary(judged) else range(judged.n_classes)
+    if is_binary(judged):
+        return [judged.positive]
+    return range(judged.n_classes)
 
 
 def _pairs(judged: Tallied) -> Iterable[tuple[Levels, Levels]]:

@@ -81,7 +81,9 @@ def of_auc(levels: Levels, rate: float) -> tuple[float, np.ndarray, np.ndarray]:
 
 def _unbiased(n: float) -> float:
     """The factor of deviations whose mean was estimated from the same n rows."""
-    return float(np.sqrt(n / (n - 1.0))) if 1.0 < n < np.inf else 1.0
+    if 1.0 < n < np.inf:
+        return float(np.sqrt(n / (n - 1.0)))
+    return 1.0
 
 
 def of_average_precision(levels: Levels, rate: float) -> tuple[float, np.ndarray, np.ndarray]:
@@ -99,7 +101,9 @@ def of_average_precision(levels: Levels, rate: float) -> tuple[float, np.ndarray
 
 def _rate(judged: Tallied) -> float:
     """Equal rows for each unit of weight; infinite for rows in groups, whose variance is corrected by their number."""
-    return np.inf if judged.is_grouped else per_weight(judged)
+    if judged.is_grouped:
+        return np.inf
+    return per_weight(judged)
 
 
 Influence = Callable[[Levels, float], tuple[float, np.ndarray, np.ndarray]]
@@ -171,7 +175,9 @@ def _of_each(judged: Tallied, kind: Influence, ranked: Ranking) -> Estimate:
 
 def _of_class(judged: Tallied, kind: Influence, ranked: Ranking, k: int) -> Estimate:
     """The estimate of one class; of two, rows are those of the second by the scores of that class."""
-    column = 1 if is_binary(judged) else k
+    column = 1
+    if not is_binary(judged):
+        column = k
     levels = ranked.levels(column)
     if not levels.defined:
         return Estimate(np.nan, np.nan)
@@ -201,7 +207,9 @@ def _estimate(judged: Tallied, ranked: Ranking, value: float, placed: list[Place
     squares, n = np.array([one.squares() for one in counted]), np.array([one.n_rows() for one in counted]) * rate
     share = np.array([one.share for one in counted])
     total, n_rows = squares.sum(), 1.0 / float((share**2 / n.min(axis=1)).sum())
-    df = total**2 / max((squares**2 / np.maximum(n - 1.0, 0.5)).sum(), 1e-300) if total else np.inf
+    df = np.inf
+    if total:
+        df = total**2 / max((squares**2 / np.maximum(n - 1.0, 0.5)).sum(), 1e-300)
     if len(placed) > 1:
         total += _products(judged, ranked, placed)
     return Estimate(value, max(total, 0.0) / rate, n_rows, df=max(df, 1.0), is_share=False)
@@ -211,7 +219,8 @@ def _products(judged: Tallied, ranked: Ranking, placed: list[Placed]) -> float:
     """Sum over rows of the products of what a row adds by its scores for different classes, from a sample of them."""
     sample = sampled_rows(judged)
     labels, scores = sample.parts["labels"], sample.parts[ranking_name(judged, ranked)]
-    labels = labels.toarray() if sp.issparse(labels) else labels
+    if sp.issparse(labels):
+        labels = labels.toarray()
     added, squares = np.zeros((2, len(sample.weight)))
     for one in placed:
         of_row = one.added(labels, scores[:, one.column])
@@ -225,7 +234,9 @@ def _of_buckets(judged: Tallied, ranked: Ranking, one: Placed) -> tuple[np.ndarr
     """What the rows of each bucket add, by the bins of their scores; and in how many the rarer of the two kinds is."""
     name = ranking_name(judged, ranked)
     histogram: Histogram = kept(judged, f"{name} by bucket", name)
-    column = 0 if is_binary(judged) else one.column
+    column = 0
+    if not is_binary(judged):
+        column = one.column
     table = histogram.counts(column)
     table = table.reshape(len(table), BUCKETS, -1)
     used = table.any(axis=(1, 2))

@@ -107,7 +107,9 @@ class JudgedRows:
 
     @property
     def weights(self) -> np.ndarray:
-        return np.ones(len(self.rows)) if self.weight is None else self.weight
+        if self.weight is None:
+            return np.ones(len(self.rows))
+        return self.weight
 
     def together(self, chunk: Chunk) -> SparseRows:
         """These rows of a prepared block, contiguous in memory."""
@@ -153,7 +155,9 @@ class NestedRanking(Ranking):
     def add_steps(self, steps: Steps, labels: np.ndarray, weight: np.ndarray) -> None:
         """Add rows with these scores; labels (n, 1), positive weights (n,)."""
         histogram = self.counting(len(weight))
-        whole = None if histogram is None else histogram.weights(weight)
+        whole = None
+        if histogram is not None:
+            whole = histogram.weights(weight)
         if histogram is None or whole is None or whole.dtype != np.int32:
             scores = row_checks.check_scores(steps.of_all(), len(weight), self._n_models)
             self.add(scores[:, None], labels, weight)
@@ -161,7 +165,9 @@ class NestedRanking(Ranking):
         self.n_rows += len(weight)
         self._widen(histogram, steps.scores)
         shift, first = histogram.shift[0], histogram.first[0]
-        n_used = int(histogram.high[0] >> shift) - first + 1 if histogram.low[0] <= histogram.high[0] else 0
+        n_used = 0
+        if histogram.low[0] <= histogram.high[0]:
+            n_used = int(histogram.high[0] >> shift) - first + 1
         bins, close = np.empty((2, len(weight)), np.int32), np.zeros(2 * (n_used + 2), np.int32)
         nested.count(*steps, labels[:, 0], whole, shift, first, bins, close, histogram.table)
 

@@ -277,7 +277,8 @@ class Histogram:
         blurred = np.ones(len(positive), bool)
         blurred[[0, -1]] = False
         filled = np.flatnonzero(positive + negative > 0.0)
-        filled = filled if negate else filled[::-1]
+        if not negate:
+            filled = filled[::-1]
         return Levels(positive[filled], negative[filled], thresholds[filled], blurred[filled])
 
 
@@ -352,7 +353,9 @@ class Ranking:
 
     def counting(self, n_rows: int) -> Histogram | None:
         """The histogram that the next n_rows are counted in; None while rows are kept one by one."""
-        return None if self.is_exact and self.n_rows + n_rows <= self.exact_rows else self._spill()
+        if self.is_exact and self.n_rows + n_rows <= self.exact_rows:
+            return None
+        return self._spill()
 
     def __add__(self, other: "Ranking") -> "Ranking":
         total = copy(self)
@@ -421,7 +424,9 @@ class Ranking:
             array("labels", labels, ["u1"], (n_rows, len(self._classes)))
         else:
             array("labels", labels, ["i8"], (n_rows,))
-        highest = 1 if self._multilabel else max(int(self._classes[-1]), 1)
+        highest = 1
+        if not self._multilabel:
+            highest = max(int(self._classes[-1]), 1)
         if np.isnan(scores).any() or not ((labels >= 0) & (labels <= highest)).all() or not (weight > 0.0).all():
             raise ValueError("ranked rows should have scores, labels of a class and weights above 0")
         return scores, labels, weight
@@ -445,7 +450,9 @@ class Ranking:
 
     def auc_error(self, class_: int) -> float:
         """`auc_error` of `levels`, likewise."""
-        return self.levels(class_).auc_error() if self._histogram is None else float(self._areas(class_)[1])
+        if self._histogram is None:
+            return self.levels(class_).auc_error()
+        return float(self._areas(class_)[1])
 
     def _areas_of_rows(self) -> np.ndarray:
         """`auc` of each class, by rows kept one by one."""
@@ -489,7 +496,9 @@ class Ranking:
         The first of two classes is ranked by minus the score.
         """
         negate = self._binary and class_ == 0
-        column = 0 if self._binary else class_
+        column = 0
+        if not self._binary:
+            column = class_
         if self._histogram is not None:
             positive, negative = self._binned(column, class_, versus)
             return self._histogram.levels(column, positive, negative, negate)
@@ -515,7 +524,9 @@ class Ranking:
         assert self._histogram is not None
         table = self._histogram.counts(column)
         if not self._pairs:
-            positive = 0 if self._binary and class_ == 0 else 1
+            positive = 1
+            if self._binary and class_ == 0:
+                positive = 0
             return table[:, positive], table[:, 1 - positive]
         negative = np.delete(table, class_, axis=1).sum(axis=1) if versus is None else table[:, versus]
         return table[:, class_], negative

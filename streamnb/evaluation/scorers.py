@@ -53,7 +53,9 @@ class Scorer:
 
     def of(self, evaluation: Evaluation) -> float:
         """The value, a finite number; NaN where no row has positive weight."""
-        value = self.value(evaluation) if evaluation.weight > 0.0 else np.nan
+        value = np.nan
+        if evaluation.weight > 0.0:
+            value = self.value(evaluation)
         if not isinstance(value, numbers.Real):
             raise TypeError(
                 f"scoring={self.name!r} returned {value!r}; it should be one number, NaN where there is none"
@@ -69,7 +71,8 @@ class Scorer:
         """
         if self.of_models is not None:
             return self.of_models(judged)
-        models = judged.models if models is None else models
+        if models is None:
+            models = judged.models
         per_class, errors = (f and [f(one) for one in models] for f in (self.per_class, self.error))
         return [self.of(one) for one in models], per_class, errors
 
@@ -82,7 +85,9 @@ def _value(evaluation: Evaluation, method: str, sign: float = 1.0, **options: An
 def _of_classes(evaluation: Evaluation, method: str) -> np.ndarray:
     """The value of each class, NaN for classes without rows, (K,)."""
     values = _value(evaluation, method, average=None)
-    return values if method in ERRORS else np.where(evaluation.class_weight > 0.0, values, np.nan)
+    if method in ERRORS:
+        return values
+    return np.where(evaluation.class_weight > 0.0, values, np.nan)
 
 
 def _error(evaluation: Evaluation, method: str = "roc_auc", average: str | None = None, n_parts: int = 1) -> float:
@@ -107,13 +112,21 @@ def _area_of_known_classes(evaluation: Evaluation) -> float:
     """ROC AUC averaged over classes of at least `FEW_ROWS` rows; the area of a class of two rows is noise."""
     areas = evaluation.roc_auc(average=None)
     known = (evaluation.class_weight >= FEW_ROWS) & ~np.isnan(areas)
-    return float(areas[known].mean()) if known.any() else evaluation.roc_auc()
+    if known.any():
+        return float(areas[known].mean())
+    return evaluation.roc_auc()
 
 
 def _scorer(name: str, needs: str, method: str, per_class: str | None = None, **options: Any) -> Scorer:
-    sign = -1.0 if name.startswith("neg_") else 1.0
-    by_class = None if per_class is None else partial(_of_classes, method=per_class)
-    error = partial(_error, method=method, average=options.get("average")) if method in ERRORS else None
+    sign = 1.0
+    if name.startswith("neg_"):
+        sign = -1.0
+    by_class = None
+    if per_class is not None:
+        by_class = partial(_of_classes, method=per_class)
+    error = None
+    if method in ERRORS:
+        error = partial(_error, method=method, average=options.get("average"))
     return Scorer(name, frozenset(needs.split()), partial(_value, method=method, sign=sign, **options), by_class, error)
 
 
@@ -214,7 +227,9 @@ def of_positive(scoring: Any, positive: Any) -> Any:
         return scoring
     if isinstance(scoring, list | tuple):
         return [of_positive(one, positive) for one in scoring]
-    return f"{scoring} of {positive}" if isinstance(scoring, str) and scoring in OF_ONE_CLASS else scoring
+    if isinstance(scoring, str) and scoring in OF_ONE_CLASS:
+        return f"{scoring} of {positive}"
+    return scoring
 
 
 def _first(scorers: list[Scorer]) -> Scorer:

@@ -60,7 +60,8 @@ class SliceColumn(persistence.Parameters):
             return cls(name, (*distinct.tolist(), *more))
         deciles = np.quantile(known, np.arange(1, MOST_BINS) / MOST_BINS, method="inverted_cdf")
         edges = np.unique(deciles[deciles < distinct[-1]]).astype(np.float64)
-        edges = edges if len(edges) else distinct[-2:-1].astype(np.float64)
+        if not len(edges):
+            edges = distinct[-2:-1].astype(np.float64)
         names = _whole_names(edges) if (known == np.floor(known)).all() else _names(edges)
         return cls(name, (*names, *more), tuple(edges.tolist()))
 
@@ -243,8 +244,12 @@ def form_of_slice(form: Mapping[str, Any]) -> dict[str, Any]:
 def check_memory(n_slices: int, form: dict[str, Any]) -> None:
     """Refuse slices whose tallies do not fit into memory, by an estimate from their form."""
     K = form["n_classes"]
-    columns = 1 if K == 2 and not form["multilabel"] else K
-    n_bytes = columns * (8 * form["exact_rows"] + 8 * form["n_bins"]) if {"ranking", "margin"} & {*form["needs"]} else 0
+    columns = K
+    if K == 2 and not form["multilabel"]:
+        columns = 1
+    n_bytes = 0
+    if {"ranking", "margin"} & {*form["needs"]}:
+        n_bytes = columns * (8 * form["exact_rows"] + 8 * form["n_bins"])
     n_bytes += 8 * columns * LEAST_SAMPLED + (8 * K**2 if "confusion" in form["needs"] else 0)
     if form["grouped"]:
         n_bytes += 4 * min(CELLS, 2 * columns * BUCKETS * BUCKET_BINS[1]) + 24 * BUCKETS * K

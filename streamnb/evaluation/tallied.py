@@ -77,7 +77,8 @@ class Tallied:
         self.n_classes = K = arguments.positive_integer("n_classes", n_classes)
         if reference is not None:  # which judges no other rows
             needs = "ranking"
-        needs = (needs,) if isinstance(needs, str) else needs
+        if isinstance(needs, str):
+            needs = (needs,)
         self.needs = frozenset(arguments.one_of("needs", need, NEEDS) for need in needs)
         self.multilabel = bool(multilabel)
         if arguments.positive_integer("n_bins", n_bins) < 2:
@@ -96,13 +97,15 @@ class Tallied:
         self.reference = reference
         self._form |= {"classes": self.classes, "n_models": self.n_models, "reference": reference}
         check_grouped(grouped or None, self.level, slicing)
+        if self.n_models > 1 and (self.level is not None or slicing is not None):
+            raise ValueError(f"n_models={self.n_models} go without interval and slicing: evaluate one model")
         by_rows, by_bucket = self.level is not None and not grouped, self.level is not None and grouped
         n_buckets, n_powers, n_powers_of_losses = self.n_models, 1, 1  # of sums
         if by_bucket:
             n_buckets = BUCKETS
         if by_rows:
             n_powers, n_powers_of_losses = 2, 3
-        self._tallies: dict[str, Any] = {"total": RowMeans.of_values((), BUCKETS if by_bucket else 1)}
+        self._tallies: dict[str, Any] = {"total": RowMeans.of_values((), n_buckets // self.n_models)}
         sizes = {"exact_rows": exact_rows, "n_bins": n_bins, "n_models": self.n_models}
         if reference is not None:
             kind = NestedRanking if reference.nested else Ranking
@@ -113,8 +116,8 @@ class Tallied:
         if self.multilabel and self.needs & DECISIONS:
             self._tallies["decisions"] = Decisions.of_classes(K, n_buckets=n_buckets, n_powers=n_powers)
         elif self.needs & {"hits", "confusion", "confused"}:
-            of_groups = BUCKETS if by_bucket else 1
-            self._tallies["decisions"] = Decisions.of_classes(K, "confusion" in self.needs, self.n_models, of_groups)
+            n_groups = n_buckets // self.n_models
+            self._tallies["decisions"] = Decisions.of_classes(K, "confusion" in self.needs, self.n_models, n_groups)
         if "confused" in self.needs and not self.multilabel:
             self._tallies["confused"] = ConfusedPairs(K)
         if "ranking" in self.needs:
@@ -260,7 +263,8 @@ class Tallied:
             if name not in self._tallies:
                 continue
             ranked, scores = self._tallies[name], getattr(rows, name)
-            scores = scores if scores.ndim == 3 else scores[:, :, None]
+            if scores.ndim != 3:
+                scores = scores[:, :, None]
             ranked.add(scores, labels, rows.weight)
             if rows.bucket is not None:
                 groups = rows.bucket[:, None] * ranked.shape[1] + ranked.groups(labels)
@@ -275,7 +279,8 @@ class Tallied:
             for one in self.reference.compared(labels, weight, self.n_classes):
                 self.add_compared(one.row, margins[one.rows, one.row], one.sides, weight[one.rows])
             return
-        labels = row_checks.check_indicator(labels, self.n_classes, "labels") if self.multilabel else labels
+        if self.multilabel:
+            labels = row_checks.check_indicator(labels, self.n_classes, "labels")
         if "decisions" in self._tallies and not self.multilabel:
             self._tallies["decisions"].add(Rows(labels, weight, scheme.decide(margins)))
         ranked: dict[str, Any] = {}
@@ -289,7 +294,9 @@ class Tallied:
         if not of_sets and not {"losses", "ranking_loss"} & self._tallies.keys():
             return
         for model in range(self.n_models):
-            bucket = np.full(len(margins), model) if self.n_models > 1 else None
+            bucket = None
+            if self.n_models > 1:
+                bucket = np.full(len(margins), model)
             of_model = np.ascontiguousarray(margins[:, :, model])
             outputs = outputs_of_margins(scheme, of_model, self.needs - {"margin"})
             if "log_proba" in outputs:
@@ -303,7 +310,9 @@ class Tallied:
 
     def _ranked_by(self, ranked_by: Any, margins: np.ndarray) -> np.ndarray:
         """The scores by which each model ranks rows, (n, columns, models)."""
-        step = max(CACHED_MARGINS // margins[0].size, 1) if len(margins) else 1
+        step = 1
+        if len(margins):
+            step = max(CACHED_MARGINS // margins[0].size, 1)
         parts = []
         for first in range(0, max(len(margins), 1), step):
             few = margins[first : first + step, :, : self.n_models].swapaxes(1, 2)
@@ -357,7 +366,9 @@ class Tallied:
             elif name == "decisions":
                 tallies[name] = tally.of_model(first)
             elif name != "total":
-                n_groups = BINS if name == "reliability" else 1
+                n_groups = 1
+                if name == "reliability":
+                    n_groups = BINS
                 tallies[name] = tally.of(slice(first * n_groups, stop * n_groups))
         some = self.with_tallies(self.n_rows, tallies, self.n_unknown)
         some.n_models, some._form = stop - first, {**self._form, "n_models": stop - first}

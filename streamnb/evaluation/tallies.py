@@ -42,7 +42,9 @@ class Rows:
     def with_weight(self) -> "Rows":
         """The rows of positive weight."""
         kept = self.weight > 0.0
-        return self if kept.all() else some_of(self, kept)
+        if kept.all():
+            return self
+        return some_of(self, kept)
 
     def outcomes(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """The numbers of rows and of classes, (m,) each, that were hit, that are true, and that were predicted."""
@@ -138,7 +140,9 @@ class Decisions(Mergeable):
     def _by_model(self, by_bucket: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Hits (2, K, models), predicted classes (2, models, K) and the table, as kernels count them."""
         hit, predicted, table = self.counts["hit"].pairs, self.counts["predicted"].pairs, self.counts["table"]
-        n_models = 1 if by_bucket else hit[0].size // self.n_classes
+        n_models = 1
+        if not by_bucket:
+            n_models = hit[0].size // self.n_classes
         cells = np.zeros((2, 0, 1, 1))
         if table is not None and not by_bucket:
             cells = table.pairs.reshape(2, n_models, self.n_classes, self.n_classes)
@@ -201,7 +205,9 @@ class Decisions(Mergeable):
     @property
     def table(self) -> np.ndarray | None:
         """Weight by true and predicted class, (K, K), if it is kept."""
-        return None if self.counts["table"] is None else self.counts["table"].sums
+        if self.counts["table"] is None:
+            return None
+        return self.counts["table"].sums
 
     @property
     def missed(self) -> np.ndarray:
@@ -219,7 +225,9 @@ class Decisions(Mergeable):
         for name in counts:
             if counts[name] is not None and (name != "true" or self.of_sets is not None):
                 counts[name] = counts[name].of(model)
-        of_sets = None if self.of_sets is None else self.of_sets.of(slice(model, model + 1))
+        of_sets = None
+        if self.of_sets is not None:
+            of_sets = self.of_sets.of(slice(model, model + 1))
         return replace(self, counts=counts, of_sets=of_sets)
 
     def arrays(self) -> list[Any]:
@@ -437,7 +445,9 @@ class ContentSample:
         if share >= 0.5 or self._limit < NO_LIMIT:
             return self._limit
         likely = np.uint64(share * 2.0**64)
-        return likely if len(np.unique(key[key <= likely])) >= self.size else self._limit
+        if len(np.unique(key[key <= likely])) >= self.size:
+            return likely
+        return self._limit
 
     def _append(self, parts: RowParts, pairs: np.ndarray, key: np.ndarray) -> None:
         self.parts = {name: stacked([part, parts[name]]) for name, part in self.parts.items()}

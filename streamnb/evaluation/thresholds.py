@@ -53,7 +53,9 @@ class Threshold:
 
     def __str__(self) -> str:
         rates = f"precision {self.precision:.3g}, recall {self.recall:.3g}, specificity {self.specificity:.3g}"
-        cost = "" if self.cost is None else f", {self.cost:.3g} a row"
+        cost = ""
+        if self.cost is not None:
+            cost = f", {self.cost:.3g} a row"
         return f"{self.class_!r} from {self.value:.6g} on: {rates}, {100 * self.share:.3g} % of the rows{cost}"
 
 
@@ -179,7 +181,9 @@ def threshold(
     demands["cost"] = cost
     given = [name for name, value in demands.items() if value is not None]
     if len(given) != 1:
-        what = f"{' and '.join(f'{name}=' for name in given)} are one demand each" if given else "nothing is demanded"
+        what = "nothing is demanded"
+        if given:
+            what = f"{' and '.join(f'{name}=' for name in given)} are one demand each"
         raise ValueError(f"{what}; give one of precision=, recall=, specificity=, share= and cost=")
     name = given[0]
     demand: Any = (_costs if name == "cost" else partial(_check_rate, name))(demands[name])
@@ -194,7 +198,9 @@ def threshold(
         at = _best(cuts, name, demand, confidence)
     rates = [float(getattr(cuts, rate)[at]) for rate in (*DEMANDS, "share")]
     chosen = Threshold(float(cuts.values[at]), judged.classes[k].item(), *rates)
-    return chosen if name != "cost" else replace(chosen, cost=float(cuts.cost(demand)[at]))
+    if name != "cost":
+        return chosen
+    return replace(chosen, cost=float(cuts.cost(demand)[at]))
 
 
 def precision_recall_curve(judged: Tallied, label: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -295,7 +301,9 @@ def _best(cuts: Cuts, name: str, demand: float, confidence: float | None) -> int
             raise ValueError(f"{name}={demand!r} is not reached at any threshold: all rows are of the class")
         known = np.where(np.isnan(reached), -np.inf, reached)
         most = int(known.argmax())
-        bound = "" if confidence is None else f", with confidence {confidence:g}"
+        bound = ""
+        if confidence is not None:
+            bound = f", with confidence {confidence:g}"
         raise ValueError(
             f"{name}={demand!r} is not reached at any threshold{bound}: the highest is {known[most]:.4g}, from "
             f"{cuts.values[most]:.6g} on, with {BEST[name]} {getattr(cuts, BEST[name])[most]:.4g}"

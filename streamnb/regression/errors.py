@@ -134,7 +134,9 @@ class RegressionEvaluation:
     def _metrics(self) -> tuple[str, ...]:
         """The metrics that differ: those of squared errors are the deviance, too."""
         squares = self.judged is None or self.judged.tallies[0].loss.power == 0.0
-        return METRICS[:4] if squares else METRICS
+        if squares:
+            return METRICS[:4]
+        return METRICS
 
     def _title(self) -> str:
         if self.judged is None or self._level is None:
@@ -145,7 +147,9 @@ class RegressionEvaluation:
     def intervals_of(self) -> str:
         """What intervals are of, in words."""
         tallies = self._tallies("intervals_of")
-        of_what = f"{tallies.n_buckets} groups" if tallies.grouped else "independent rows"
+        of_what = "independent rows"
+        if tallies.grouped:
+            of_what = f"{tallies.n_buckets} groups"
         return f"{100.0 * (tallies.level or 0.0):g} % intervals of {of_what}"
 
     def _lines(self) -> list[tuple[str, str]]:
@@ -160,13 +164,17 @@ class RegressionEvaluation:
             lines.append((name, text))
         if self.judged is not None:
             for level, share, low, high, _ in self.judged.tallies[0].coverage():
-                ends = "" if np.isnan(low) else f"  [{low:.4f}, {high:.4f}]"
+                ends = ""
+                if not np.isnan(low):
+                    ends = f"  [{low:.4f}, {high:.4f}]"
                 lines.append((f"in {100.0 * level:g} % intervals", f"{share:.4f}{ends}"))
         return lines
 
     @property
     def _level(self) -> float | None:
-        return None if self.judged is None else self.judged.tallies[0].level
+        if self.judged is None:
+            return None
+        return self.judged.tallies[0].level
 
     def _tallies(self, name: str) -> NumberTallies:
         if self.judged is None:

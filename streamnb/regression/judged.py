@@ -158,13 +158,17 @@ class NumberTallies(Mergeable):
             return np.inf
         target, square, rounded, weight = (sum(map(Fraction, part.flat)) for part in np.moveaxis(sums, 2, 0))
         variance = (square + rounded) / weight - (target / weight) ** 2
-        return float(variance) if variance > CONSTANT * square / weight else 0.0
+        if variance > CONSTANT * square / weight:
+            return float(variance)
+        return 0.0
 
     @property
     def n_effective(self) -> float:
         """The rows of equal weight that tell as much (Kish 1965); whole weights are numbers of rows."""
         weights = self.weights
-        return weights.weight if weights.mean("fractional") == 0.0 else weights.weight / weights.mean("squared")
+        if weights.mean("fractional") == 0.0:
+            return weights.weight
+        return weights.weight / weights.mean("squared")
 
     def interval(self, metric: str) -> tuple[float, float]:
         """The normal interval of a metric, whose variance follows from those of the means (delta method)."""
@@ -193,7 +197,8 @@ class NumberTallies(Mergeable):
             half = quantile(self.level, df) * np.sqrt(np.maximum(variance, 0.0))
         value = self.metrics()[metric]
         lowest, highest = (-np.inf, 1.0) if metric in ("r2", "d2") else (0.0, np.inf)
-        lowest = -np.inf if metric == "mean_error" else lowest
+        if metric == "mean_error":
+            lowest = -np.inf
         return float(np.maximum(value - half, lowest)), float(np.minimum(value + half, highest))
 
     def coverage(self) -> Iterator[tuple[float, ...]]:
@@ -203,7 +208,9 @@ class NumberTallies(Mergeable):
         """
         for level in self.levels:
             share = self.covered.mean(f"share {level}")
-            n = np.nan if self.grouped else self.n_effective
+            n = np.nan
+            if not self.grouped:
+                n = self.n_effective
             low, high = wilson(share, n, quantile(self.level or 0.95))
             yield level, share, float(low), float(high), self.covered.mean(f"width {level}")
 
@@ -251,7 +258,9 @@ def _metrics(means: np.ndarray, loss: TweedieLoss, variance: float | None = None
 
 def _explained(left: float, whole: float) -> float:
     """The share of a sum that is not left; 1 or 0 of nothing."""
-    return 1.0 - left / whole if whole > 0.0 else float(left <= 0.0)
+    if whole > 0.0:
+        return 1.0 - left / whole
+    return float(left <= 0.0)
 
 
 def _slope(means: np.ndarray, column: int, deviation: float, metric: int, loss: TweedieLoss) -> float:
@@ -309,8 +318,11 @@ class JudgedNumbers(Statistic):
         whole: bool = False,
     ) -> Self:
         """The tallies of no rows: metrics alone unless `whole`."""
-        judge = loss if judge is None else judge
-        most = 0.0 if residuals is None or not whole else residuals.most
+        if judge is None:
+            judge = loss
+        most = 0.0
+        if residuals is not None and whole:
+            most = residuals.most
         levels = tuple(each for each in LEVELS if each <= most)
         slices = None
         if slicing is not None:
@@ -329,7 +341,8 @@ class JudgedNumbers(Statistic):
             y = table if self.offset else table[:, [place]]
             judged = self._judged(replace(block, y=y), scores[:, place], tallies.levels)
             some = judged.weight > 0.0
-            judged = judged if some.all() else some_of(judged, some)
+            if not some.all():
+                judged = some_of(judged, some)
             tallies.add_rows(judged)
         if self.slices is not None and self.slicing is not None:
             self.slices.add(judged, self.slicing.taken(block.split, block.n_rows)[some])
@@ -390,6 +403,8 @@ def sliced(slices: Slices, whole: dict[str, float]) -> Iterator[tuple[Any, ...]]
                 low, high = one.interval(metric)
                 error, gap = 0.5 * (high - low) / quantile(one.level), found[metric] - whole[metric]
                 gap = {"r2": gap, "mean_error": -abs(gap)}.get(metric, -gap)
-                standardized = gap / error if error > 0.0 else np.nan
+                standardized = np.nan
+                if error > 0.0:
+                    standardized = gap / error
                 numbers = found[metric], low, high, whole[metric], standardized
                 yield (column.name, value, one.n_rows, metric, *numbers)

@@ -88,11 +88,15 @@ class Chi2(Criterion):
 
     @property
     def moments(self) -> tuple[str, ...]:  # type: ignore[override]
-        return ("sum",) if self.values == "presence" else ()
+        if self.values == "presence":
+            return ("sum",)
+        return ()
 
     @property
     def lowest(self) -> float:  # type: ignore[override]
-        return 0.0 if self.values == "presence" else -np.inf
+        if self.values == "presence":
+            return 0.0
+        return -np.inf
 
     def scores(self, stats: ClassStats) -> np.ndarray:
         if self.values != "presence":
@@ -198,7 +202,9 @@ class OfCells(Criterion):
 
     @property
     def moments(self) -> tuple[str, ...]:  # type: ignore[override]
-        return (self.presence,) if self.values == "presence" else ()
+        if self.values == "presence":
+            return (self.presence,)
+        return ()
 
     def scores(self, stats: ClassStats) -> np.ndarray:
         return value_table_scores(stats, self, self.of_counts)
@@ -238,7 +244,9 @@ class KullbackLeibler(GainRatio):
 
     def scores(self, stats: ClassStats) -> np.ndarray:
         ratios = super().scores(stats)
-        return ratios / ratios.mean() if ratios.any() else ratios
+        if ratios.any():
+            return ratios / ratios.mean()
+        return ratios
 
 
 class OneR(OfCells):

@@ -62,7 +62,9 @@ class FoldJudge:
         y: Any = row_checks.check_y(given)
         if self.multilabel:
             if y.ndim != 2 or y.shape[1] != len(self.classes):
-                found = f"{y.shape[1]} columns" if y.ndim == 2 else "one label a row"
+                found = "one label a row"
+                if y.ndim == 2:
+                    found = f"{y.shape[1]} columns"
                 raise ValueError(f"y has {found}; in the first scan it had {len(self.classes)} columns")
             return y
         return known_codes(y, self.classes, first_row)
@@ -96,6 +98,8 @@ def check_sheet(
     n_rows = stats.n_rows if train else max(fold.n_rows for fold in stats.folds)
     n_bytes = _sizes(n_models, len(stats.classes), scorer.needs, stats.multilabel, n_rows)[2]
     n_bytes = n_bytes * (at_once or n_models) // n_models
-    less = "" if scorer.needs <= {"hits"} else ", or a scoring of decisions alone, such as 'f1_micro'"
+    less = ", or a scoring of decisions alone, such as 'f1_micro'"
+    if scorer.needs <= {"hits"}:
+        less = ""
     cure = f"give a larger memory_limit, or take fewer penalties or folds{less}"
     memory.check(f"what scoring={scorer.name!r} keeps of {models}", n_bytes, limit, cure)

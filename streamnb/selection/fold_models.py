@@ -173,14 +173,18 @@ class FoldModel:
 
     def after(self, n_reads: int) -> int:
         """The index of the model's weights, among those judged, after `n_reads` reads."""
-        reached = self.reached[min(n_reads, len(self.reached)) - 1] if self.reached else 0
+        reached = 0
+        if self.reached:
+            reached = self.reached[min(n_reads, len(self.reached)) - 1]
         return min(reached, len(self.scores) - 1)
 
     def _stopped_improving(self) -> bool:
         """Whether the score has not improved for many reads; undefined scores are ignored."""
         values = [self.scores[at][0][0] for at in self.reached if at < len(self.scores)]
         defined = [value for value in values if not np.isnan(value)]
-        best = int(np.argmax(defined)) if defined else 0
+        best = 0
+        if defined:
+            best = int(np.argmax(defined))
         return len(defined) - 1 - best >= max(PATIENCE, best // 2)  # slow models may wait longer for an improvement
 
 
@@ -315,7 +319,8 @@ def judged_models(
     is a folder with one file per read.
     """
     stats, learner, grid = scanned.stats, scanned.learner, scanned.grid
-    folds = range(len(stats.folds)) if folds is None else folds
+    if folds is None:
+        folds = range(len(stats.folds))
     groups, max_passes = groups_of(scanned, len(folds)), learner.max_passes
     groups.announce(max_passes)
     if most_reads is not None:
@@ -419,7 +424,9 @@ def _mean_score(models: Iterable[FoldModel]) -> float:
     """The mean of the scores at the end, of those that are defined; -inf without any."""
     scores = np.array([model.scores[-1][0][0] for model in models])
     defined = scores[~np.isnan(scores)]
-    return float(defined.mean()) if len(defined) else -np.inf
+    if len(defined):
+        return float(defined.mean())
+    return -np.inf
 
 
 def _data_of_path(fold: int, scanned: ScannedRows, given: RowsInMemory) -> TrainingData:
@@ -483,11 +490,17 @@ def scores_by_reads(scanned: ScannedRows, models: Sequence[FoldModel], scorer: S
     for k, one in enumerate(scorer.each):
         values, per_class, errors = ([[score[k][i] for score in splits] for splits in found] for i in range(3))
         check_defined(one, scores := np.array(values))
-        kept = None if per_class[0][0] is None else np.array(per_class)
-        bounds = None if errors[0][0] is None or not np.any(errors) else np.array(errors)
+        kept = None
+        if per_class[0][0] is not None:
+            kept = np.array(per_class)
+        bounds = None
+        if errors[0][0] is not None and np.any(errors):
+            bounds = np.array(errors)
         each[one.name] = GridScores(points, scores, kept, n_used[:, -1], n_features, classes, bounds)
     first = each[scorer.name]
-    return replace(first, named=each) if scorer.others else first
+    if scorer.others:
+        return replace(first, named=each)
+    return first
 
 
 def bytes_of_data(n_features: int, n_rows: int, n_folds: int) -> int:

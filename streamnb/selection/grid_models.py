@@ -51,7 +51,9 @@ class GridModels:
         intercepts = np.tile(path.intercepts, (n_points, 1))
         found: list[sp.csr_array] = []
         n_bytes = 0
-        entering = nested_of(path) if apart else None
+        entering = None
+        if apart:
+            entering = nested_of(path)
         every = column_blocks(n_features, max(MARGINS // (n_points * n_rows), 1))
         for columns in every if entering is None else ():
             weights, shifts = path.grid_weights(columns)
@@ -63,7 +65,9 @@ class GridModels:
             found = [*found, raw] if n_bytes <= most_bytes else []
         self._intercepts = np.zeros((n_rows, DOUBLE.padded(n_points)))
         self._intercepts[:, :n_points] = intercepts.T
-        of_classes = self.shell.scheme.judged_by(len(self.shell.classes_)) if decide and found else None
+        of_classes = None
+        if decide and found:
+            of_classes = self.shell.scheme.judged_by(len(self.shell.classes_))
         most_bytes *= WITH_ZEROS
         self.decider = None if of_classes is None else Decider.of(most_bytes, found, intercepts.T, of_classes)
         self.apart = of_blocks(found, intercepts, most_bytes) if apart and found else entering
@@ -85,7 +89,9 @@ class GridModels:
     def nbytes(self) -> int:
         """Bytes of the weights kept in memory."""
         ready = self.apart or (self._weights if self.decider is None else self.decider.weights)
-        return 0 if ready is None else ready.nbytes
+        if ready is None:
+            return 0
+        return ready.nbytes
 
     @property
     def by_columns(self) -> bool:
@@ -251,7 +257,9 @@ class TablesApart:
             ranking = rankings[one.row]
             intercepts, table = self._intercepts[one.row], self._tables[one.row]
             histogram = ranking.counting(len(weight))
-            whole = None if histogram is None else histogram.weights(weight)
+            whole = None
+            if histogram is not None:
+                whole = histogram.weights(weight)
             if histogram is not None and whole is not None and whole.dtype == np.int32:
                 counted = histogram.bounds, histogram.table, histogram.buffers(1, width)
                 if not table.count_sparse(rows, intercepts, one.sides, whole, counted):
@@ -335,7 +343,9 @@ class NestedApart:
 
 def nested_of(path: WeightPath) -> NestedApart | None:
     """The models of a path if they are nested and there are more than a few points, otherwise None."""
-    found = path.entering() if len(path) > FEW_POINTS else None
+    found = None
+    if len(path) > FEW_POINTS:
+        found = path.entering()
     if found is None or not np.isfinite(path.intercepts).all() or not np.isfinite(found.weights).all():
         return None
     scale = path.shell().scale

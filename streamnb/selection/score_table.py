@@ -61,7 +61,8 @@ class GridScores(persistence.Parameters):
         check_defined(scorer, scores)
         of_rows, of_all = path.n_features_per_class, path.n_features
         n_features = path.shell().scheme.of_each_class(of_rows, of_all, len(classes))
-        errors = errors if errors is not None and (errors > 0.0).any() else None
+        if errors is not None and not (errors > 0.0).any():
+            errors = None
         return cls(path.grid, scores, per_class, path.n_features, n_features, classes, errors)
 
     @classmethod
@@ -87,7 +88,9 @@ class GridScores(persistence.Parameters):
                 "of others; give shrinkage=[(a, g), ..] with g above 0, or shrinkage='auto'"
             )
         scores = np.where(points[:, None], np.nan, self.scores)
-        per_class = None if self.class_scores is None else np.where(points[:, None, None], np.nan, self.class_scores)
+        per_class = None
+        if self.class_scores is not None:
+            per_class = np.where(points[:, None, None], np.nan, self.class_scores)
         named = self.named and {name: own.without(points) for name, own in self.named.items()}
         train = self.train and self.train.without(points)
         return replace(self, scores=scores, class_scores=per_class, train=train, named=named)
@@ -186,7 +189,9 @@ class GridScores(persistence.Parameters):
         """The scores and features of one class alone."""
         assert self.class_scores is not None
         own, n_features = self.class_scores[:, :, k], self.n_features_per_class[:, k]
-        seen = None if self.train is None else self.train.of_class(k)
+        seen = None
+        if self.train is not None:
+            seen = self.train.of_class(k)
         alone = replace(self, class_scores=None, errors=None, named=None)
         return replace(alone, scores=own, n_features=n_features, train=seen)
 
@@ -203,7 +208,9 @@ class GridScores(persistence.Parameters):
             columns[f"param_{kind}"] = np.array([point[kind] for point in self.grid])
         columns |= self._columns("score", repeats)
         for name, scores in (self.named or {}).items():
-            seen = None if self.train is None or self.train.named is None else self.train.named[name]
+            seen = None
+            if self.train is not None and self.train.named is not None:
+                seen = self.train.named[name]
             columns |= replace(scores, train=seen)._columns(name, repeats)
         columns["n_features"] = self.n_features
         return columns
@@ -239,7 +246,9 @@ class GridScores(persistence.Parameters):
         if self.class_scores is not None:
             missing &= np.array([reference is None or label != reference for label in self.classes.tolist()])
         if missing.any():
-            names = messages.listed(self.classes[missing.any(axis=0)]) if self.class_scores is not None else "the score"
+            names = "the score"
+            if self.class_scores is not None:
+                names = messages.listed(self.classes[missing.any(axis=0)])
             n_lacking = np.count_nonzero(missing.any(axis=1))
             messages.warn(
                 f"{n_lacking} of {len(missing)} splits lack rows of a class: no score there for {names}; the means are "
@@ -337,7 +346,9 @@ def warn_of_ends(
     `arguments` are those in which each one is given; `limits` have no value beyond them, by default 0.
     A `cautious` warning takes more than chance to be given, and only for ends beyond which scores promise to rise.
     """
-    n_errors = N_ERRORS if cautious else 0.0
+    n_errors = 0.0
+    if cautious:
+        n_errors = N_ERRORS
     ends = [
         EndOfGrid.at(grid, scores, best, name, limits.get(name, (0.0, np.inf)), n_errors, cautious)
         for name in arguments
@@ -392,7 +403,9 @@ def check_rule(rule: str, penalty: Penalty | None, scorer: Scorer, scheme: str) 
 
 def _stacked(splits: Sequence[Any]) -> Any:
     """The arrays of all splits, stacked along a second axis; None for None."""
-    return None if splits[0] is None else np.stack(splits, axis=1)
+    if splits[0] is None:
+        return None
+    return np.stack(splits, axis=1)
 
 
 def _mean(values: np.ndarray) -> np.ndarray:

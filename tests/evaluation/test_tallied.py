@@ -24,6 +24,7 @@ def some(needs=("confusion", "ranking"), **options):
         (lambda: Tallied(3, ["hit"]), "needs='hit' is unknown; it should be one of 'hits', 'confusion'"),
         (lambda: Tallied(3, n_bins=1), "n_bins=1 should be at least 2"),
         (lambda: Tallied(3, exact_rows=-1), "exact_rows=-1"),
+        (lambda: Tallied(3, n_models=2, interval=0.9), "n_models=2 go without interval and slicing"),
         (lambda: Tallied(3, classes=["a", "b"]), r"classes has shape \(2,\); it should name each of the 3 classes"),
     ],
 )
