@@ -23,8 +23,7 @@ from streamnb.scanning.class_scan import ClassScan
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.class_stats import ClassStats, as_of
 from streamnb.stats.columns import aligned
-from streamnb.stats.dense_tables import Table
-from streamnb.stats.sparse_tables import LARGE, AnyTable, SparseTable
+from streamnb.stats.tables import LARGE, AnyTable, SparseTable, Table
 
 _WHO = "CategoricalNB (input X)"
 MOST = 2**31 - 1  # the highest category

@@ -18,8 +18,8 @@ from streamnb.passes.answering import answer
 from streamnb.problem.schemes import TwoClasses, as_scheme
 from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.rows.row_blocks import Chunk, CSRChunk, DenseChunk
-from streamnb.stats.dense_tables import Table
 from streamnb.stats.privacy import Privacy
+from streamnb.stats.tables import Table
 from streamnb.stats.totals import whole
 
 _KINDS = {  # of parts of files

@@ -8,8 +8,8 @@ import numpy as np
 
 from streamnb.core import arguments, persistence
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.dense_tables import columns_at_once
 from streamnb.stats.moment_sums import MOMENTS, TABLE
+from streamnb.stats.tables import columns_at_once
 
 ABOVE_ZERO = np.nextafter(0.0, 1.0)  # the lowest value of families without 0
 EMPIRICAL_BAYES = "empirical_bayes"  # a smoothing: `ClassSharesPrior`, as strong as the counts themselves tell

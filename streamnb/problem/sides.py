@@ -10,7 +10,7 @@ from streamnb.core import messages, persistence
 from streamnb.problem.priors import Pseudo
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.complements import HEAVY
-from streamnb.stats.sparse_tables import alike
+from streamnb.stats.tables import alike
 
 OVERLAPS = ("refuse", "keep")  # treatments of rows that have both a label and the reference
 

@@ -41,7 +41,7 @@ from streamnb.stats.grouping import LabelCodes
 from streamnb.stats.histograms import Grid, check_histogram
 from streamnb.stats.moment_sums import ALL_MOMENTS, SECOND_MOMENTS, TABLE, check_fits, check_moments
 from streamnb.stats.second_moments import ROUNDED, TILE, Products
-from streamnb.stats.sparse_tables import LARGE, compact
+from streamnb.stats.tables import LARGE, compact
 
 WEIGHED = "sample_weight does not go with clip=, because weights have no bound; leave it out"
 # Left out of checkpoints at their defaults, because older ones lack these options and fields.

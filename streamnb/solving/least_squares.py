@@ -12,7 +12,7 @@ from streamnb.core.threads import one_thread
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.moment_sums import LABELS
 from streamnb.stats.second_moments import scatter_of_varying
-from streamnb.stats.sparse_tables import as_scipy
+from streamnb.stats.tables import as_scipy
 from streamnb.stats.totals import whole
 
 CONSTANT = 1e-12  # relative to its weight: a label that varies less is in all rows or in none

@@ -21,8 +21,8 @@ from streamnb.problem.points import LEDOIT_WOLF, Point
 from streamnb.problem.schemes import Scheme, as_scheme
 from streamnb.problem.smoothing import log_class_priors
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.dense_tables import PooledTable
 from streamnb.stats.second_moments import CONSTANT, scatter, scatter_of_all, unpacked
+from streamnb.stats.tables import PooledTable
 
 LOST = 1e10  # ratio of the terms to the fourth powers about the mean at which digits no longer suffice
 BLOCK = 32  # columns per block of reflections

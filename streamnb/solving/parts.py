@@ -19,7 +19,7 @@ from streamnb.solving.equations import Equations, Fitted
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.complements import HEAVY, Slack, complements, sums_outside, weight_outside
 from streamnb.stats.moment_sums import TABLE
-from streamnb.stats.sparse_tables import SparseTable, as_scipy, first
+from streamnb.stats.tables import SparseTable, as_scipy, first
 
 BLOCK = 1 << 16  # weights solved for at once
 CLASSES_BLOCK = 1 << 19  # sums of classes read from a sparse table at once

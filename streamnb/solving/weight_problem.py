@@ -21,7 +21,7 @@ from streamnb.solving.posteriors import strength
 from streamnb.solving.ranking import Kept, TopRanking, numbers_kept
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.complements import HEAVY, weight_outside
-from streamnb.stats.sparse_tables import SparseTable
+from streamnb.stats.tables import SparseTable
 
 CURES = {
     "idf": "scale the columns",

@@ -16,12 +16,11 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.row_blocks import Chunk, DenseChunk, Entries
 from streamnb.rows.splits import Folding
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.dense_tables import pooled
 from streamnb.stats.grouping import Groups, LabelCodes, LabelColumns, Overlaps
 from streamnb.stats.histograms import Grid, HistogramSums
 from streamnb.stats.moment_sums import LABELS, SECOND_MOMENTS, TABLE, GrowingTable, MomentSums
 from streamnb.stats.second_moments import ROUNDED, Products, ProductSums, check_fits
-from streamnb.stats.sparse_tables import AnyTable
+from streamnb.stats.tables import AnyTable, pooled
 
 
 class Accumulator:

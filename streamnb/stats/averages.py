@@ -12,8 +12,8 @@ from scipy import special
 from streamnb.core import arguments
 from streamnb.core.frames import pandas_for
 from streamnb.stats.columns import renamed
-from streamnb.stats.dense_tables import HiLo, scatter_about_mean
 from streamnb.stats.histograms import found_in
+from streamnb.stats.tables import HiLo, scatter_about_mean
 from streamnb.stats.totals import whole
 
 TESTS = ("t-test", "t-test_overestim_var", "wilcoxon")

@@ -15,9 +15,8 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.dense_tables import Table, enlarged
 from streamnb.stats.grouping import Groups
-from streamnb.stats.sparse_tables import AnyTable, SparseTable
+from streamnb.stats.tables import AnyTable, SparseTable, Table, enlarged
 
 PIECE = 1 << 16  # rows added at once; the tables are enlarged for all of them beforehand
 GROWTH = 4  # times the capacity that is needed; pages that are never touched take no memory

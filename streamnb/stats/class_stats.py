@@ -18,14 +18,13 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
 from streamnb.stats.averages import drifted, feature_names_of, tested
 from streamnb.stats.columns import aligned, moved, moved_columns, without_absent
-from streamnb.stats.dense_tables import PooledTable, Table, scatter_about_mean
 from streamnb.stats.grouping import Overlaps, check_alike, merged_classes, pooled_names, positions
 from streamnb.stats.histograms import Histograms, found_in
 from streamnb.stats.moment_sums import ALL_MOMENTS, LABELS, MOMENTS, SECOND_MOMENTS, check_sums
 from streamnb.stats.possible import check_left
 from streamnb.stats.privacy import Privacy, check_addable, check_not_private, merged, outside, privatized
 from streamnb.stats.second_moments import diagonal, matrices, n_multiplied, n_pairs
-from streamnb.stats.sparse_tables import AnyTable, alike, as_scipy, dense_bytes
+from streamnb.stats.tables import AnyTable, PooledTable, Table, alike, as_scipy, dense_bytes, scatter_about_mean
 from streamnb.stats.totals import whole
 
 COUNTS = "sum", "nonzero", "above", "sum_sq", "gram_above"  # of indicators these are their weight

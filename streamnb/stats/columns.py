@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import persistence
-from streamnb.stats.dense_tables import PooledTable, Table
 from streamnb.stats.moment_sums import LABELS, SECOND_MOMENTS, TABLE
 from streamnb.stats.second_moments import diagonal, n_multiplied, n_pairs
-from streamnb.stats.sparse_tables import SparseTable
+from streamnb.stats.tables import PooledTable, SparseTable, Table
 from streamnb.stats.totals import whole
 
 CURE = (

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.dense_tables import Parts, difference
-from streamnb.stats.sparse_tables import AnyTable, alike
+from streamnb.stats.tables import AnyTable, Parts, alike, difference
 
 HEAVY = 128.0  # ratio of two sides from which on subtracting the larger from the total loses digits of the smaller
 

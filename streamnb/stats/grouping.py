@@ -9,8 +9,7 @@ import scipy.sparse as sp
 from streamnb.core import messages, persistence, row_checks
 from streamnb.core.csr import sound_csr
 from streamnb.rows.row_blocks import Entries
-from streamnb.stats.dense_tables import PooledTable
-from streamnb.stats.sparse_tables import AnyTable, as_scipy, extended
+from streamnb.stats.tables import AnyTable, PooledTable, as_scipy, extended
 
 NUMBERS = 1 << 16  # range of integer labels up to which codes are looked up in a table
 

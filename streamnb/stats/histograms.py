@@ -11,8 +11,8 @@ from streamnb.core import arguments, memory, persistence
 from streamnb.kernels import class_sums, histograms
 from streamnb.rows.boundary import Survey
 from streamnb.rows.row_blocks import Chunk, CSRChunk, Entries, frozen
-from streamnb.stats.dense_tables import Table, parts_of, renormalised
 from streamnb.stats.moment_sums import GrowingTable
+from streamnb.stats.tables import Table, parts_of, renormalised
 
 MODES = ("value", "bins")
 N_BINS = 64  # of a feature, by default

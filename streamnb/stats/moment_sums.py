@@ -13,8 +13,7 @@ from streamnb.kernels.lanes import LANES
 from streamnb.rows.boundary import Survey
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.row_blocks import Chunk, DenseChunk, Entries, frozen
-from streamnb.stats.dense_tables import Table, enlarged, renormalised
-from streamnb.stats.sparse_tables import LARGE, AnyTable, Listing, Runs, SparseTable
+from streamnb.stats.tables import LARGE, AnyTable, Listing, Runs, SparseTable, Table, enlarged, renormalised
 
 _OPEN = -np.inf, np.inf
 _NARROW = 2.0**31  # integers below this are exact in int32

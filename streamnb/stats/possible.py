@@ -6,10 +6,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from streamnb.stats.dense_tables import columns_at_once
 from streamnb.stats.moment_sums import SECOND_MOMENTS, TABLE
 from streamnb.stats.second_moments import diagonal, n_multiplied
-from streamnb.stats.sparse_tables import SparseTable, first
+from streamnb.stats.tables import SparseTable, columns_at_once, first
 
 ROUNDING = 1e-12  # relative to what is compared: sums are exact, but their terms and the comparisons are rounded
 VANISHING = 1e-150  # squares of smaller values may lose all digits

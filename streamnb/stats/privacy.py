@@ -14,8 +14,8 @@ import numpy as np
 
 from streamnb.core import arguments, messages, persistence
 from streamnb.rows.clipping import Clipping
-from streamnb.stats.dense_tables import PooledTable, Table
 from streamnb.stats.second_moments import n_pairs
+from streamnb.stats.tables import PooledTable, Table
 
 COUNTED = "sum", "sum_sq", "nonzero", "above"  # one and the same, where values are 0 or 1
 SLACK = 1.0 - 1e-9  # so that rounding of OpenDP's bounds, which is upwards, does not exceed the budget

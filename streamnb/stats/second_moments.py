@@ -13,8 +13,8 @@ from streamnb.kernels import bits, class_sums
 from streamnb.kernels import products as kernels
 from streamnb.rows.boundary import Survey
 from streamnb.rows.row_blocks import Chunk, CSRChunk, DenseChunk, Entries, frozen
-from streamnb.stats.dense_tables import PooledTable, Table
 from streamnb.stats.moment_sums import SECOND_MOMENTS, GrowingTable
+from streamnb.stats.tables import PooledTable, Table
 from streamnb.stats.totals import whole
 
 TILE = 2048  # rows that are summed together: row i is in tile i // TILE

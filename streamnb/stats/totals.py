@@ -6,8 +6,16 @@ import numpy as np
 
 from streamnb.kernels import class_sums
 from streamnb.rows.row_blocks import Chunk, CSRChunk, DenseChunk, Entries, frozen
-from streamnb.stats.dense_tables import PooledTable, Table, are_small, parts_of, renormalised, scatter_about_mean
-from streamnb.stats.sparse_tables import AnyTable, SparseTable
+from streamnb.stats.tables import (
+    AnyTable,
+    PooledTable,
+    SparseTable,
+    Table,
+    are_small,
+    parts_of,
+    renormalised,
+    scatter_about_mean,
+)
 
 FEW = 1 << 20  # sums that NumPy may add, as far as its temporary arrays are small
 

@@ -15,9 +15,9 @@ from streamnb.core import arguments, row_checks
 from streamnb.kernels import descent
 from streamnb.rows.row_blocks import Block
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.dense_tables import scatter_about_mean
 from streamnb.stats.grouping import known_codes
 from streamnb.stats.second_moments import CONSTANT
+from streamnb.stats.tables import scatter_about_mean
 from streamnb.stats.totals import by_column, whole
 
 MOMENTS = "sum", "sum_sq", "deviation"  # the last is about 0: the sum of abs(x)

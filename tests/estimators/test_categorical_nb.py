@@ -10,7 +10,7 @@ from sklearn import naive_bayes
 import streamnb as snb
 from streamnb.core import memory
 from streamnb.estimators import categorical_nb
-from streamnb.stats.sparse_tables import SparseTable
+from streamnb.stats.tables import SparseTable
 
 HIGHEST = 2**31 - 1
 

@@ -94,7 +94,7 @@ def test_every_name_of_a_model_whose_weights_are_not_held_can_be_touched(penalty
 
 @pytest.mark.parametrize("kind", [snb.MultinomialNB, snb.BernoulliNB, snb.PoissonNB, snb.FeatureSelector])
 def test_every_name_of_tables_too_large_to_be_dense_can_be_touched(kind, monkeypatch):
-    monkeypatch.setattr("streamnb.stats.sparse_tables.LARGE", 0)
+    monkeypatch.setattr("streamnb.stats.tables.LARGE", 0)
     estimator = kind().partial_fit(ROWS, MANY, memory_limit=LIMIT)
     monkeypatch.setattr("streamnb.core.memory.free_memory", lambda: 1000)
     there = walk(estimator)

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from streamnb.kernels import quadratic
-from streamnb.stats.dense_tables import Table
+from streamnb.stats.tables import Table
 from streamnb.stats.totals import whole
 from tests.support.chunk_arrays import stored
 

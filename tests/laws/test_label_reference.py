@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
-from streamnb.stats.sparse_tables import SparseTable
+from streamnb.stats.tables import SparseTable
 from tests.support.problems import rows_by_family
 from tests.support.strategies import messy_csr
 

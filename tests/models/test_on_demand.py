@@ -9,7 +9,7 @@ import streamnb as snb
 from streamnb.models import linear as models
 from streamnb.models import on_demand
 from streamnb.solving import weight_paths
-from streamnb.stats.sparse_tables import SparseTable
+from streamnb.stats.tables import SparseTable
 
 N_CLASSES, N_FEATURES = 30, 1000
 LIMIT = "150kB"  # weights of all classes and features take 240 kB

@@ -18,7 +18,7 @@ from streamnb.passes import checkpoint
 from streamnb.passes.checkpoint import Checkpoint
 from streamnb.passes.contract import Report
 from streamnb.rows import row_blocks
-from streamnb.stats.dense_tables import Table
+from streamnb.stats.tables import Table
 from tests.support.clusters import cluster_of, watched
 from tests.support.interrupted import OPTIONS
 from tests.support.processes import python

@@ -17,8 +17,7 @@ from streamnb.passes.run import run_reads
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import LogColumns, RowOptions
 from streamnb.scanning.class_scan import ClassScan, run_scan, run_scans
-from streamnb.stats.dense_tables import Table
-from streamnb.stats.sparse_tables import SparseTable
+from streamnb.stats.tables import SparseTable, Table
 
 RNG = np.random.default_rng(0)
 X = RNG.poisson(1.0, (400, 6)).astype(np.float64)

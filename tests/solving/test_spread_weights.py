@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streamnb as snb
-from streamnb.stats.sparse_tables import SparseTable
+from streamnb.stats.tables import SparseTable
 from tests.support import exact_sides
 from tests.support.spread_classes import FAMILIES, STATISTICS, exactly, scanned, solved, spread
 

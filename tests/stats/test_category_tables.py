@@ -10,7 +10,7 @@ from streamnb.rows.opening import opened
 from streamnb.rows.splits import Folding
 from streamnb.stats import category_counts
 from streamnb.stats.category_counts import CountingCategories
-from streamnb.stats.sparse_tables import SparseTable
+from streamnb.stats.tables import SparseTable
 
 rng = np.random.default_rng(0)
 N = 400

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from scipy import stats as scipy_stats
 
 import streamnb as snb
-from streamnb.stats.sparse_tables import SparseTable
+from streamnb.stats.tables import SparseTable
 from tests.support.refusals import refused
 
 N, F = 240, 12

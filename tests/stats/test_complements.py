@@ -7,7 +7,7 @@ import pytest
 
 import streamnb as snb
 from streamnb.stats.complements import Slack, weight_outside
-from streamnb.stats.sparse_tables import SparseTable
+from streamnb.stats.tables import SparseTable
 
 
 @pytest.mark.parametrize("heavy", [1.0, 1e6, 1e12, 1e16])

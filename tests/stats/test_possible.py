@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import streamnb as snb
-from streamnb.stats.sparse_tables import SparseTable
+from streamnb.stats.tables import SparseTable
 
 X, Y = np.array([[1.0], [3.0], [3.0]]), np.array([0, 1, 0])
 

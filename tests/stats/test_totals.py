@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamnb as snb
-from streamnb.stats.dense_tables import Table, parts_of
-from streamnb.stats.sparse_tables import SparseTable
+from streamnb.stats.tables import SparseTable, Table, parts_of
 from streamnb.stats.totals import by_column, spread_about_mean, whole
 
 

@@ -15,9 +15,8 @@ import scipy.sparse as sp
 import streamnb as snb
 from streamnb.evaluation.tallies import ContentSample
 from streamnb.fits.statistic import Statistic
-from streamnb.stats.dense_tables import Table
 from streamnb.stats.row_means import WeightTable
-from streamnb.stats.sparse_tables import SparseTable
+from streamnb.stats.tables import SparseTable, Table
 from tests.support.examples_of_contracts import BASES
 from tests.support.of_users import HighestValues
 

@@ -1,4 +1,4 @@
-"""Sparse class sums: the same statistics as dense ones, to the last bit, wherever dense ones would not fit."""
+"""Tables of sums: frozen parts that add and subtract; sparse ones have the same bits as dense, which may not fit."""
 
 from functools import cache
 
@@ -14,7 +14,7 @@ import streamnb as snb
 from streamnb.rows.preparing import RowOptions
 from streamnb.stats import moment_sums
 from streamnb.stats.complements import with_and_without
-from streamnb.stats.sparse_tables import Runs, SparseTable
+from streamnb.stats.tables import Runs, SparseTable, Table, parts_of
 from tests.support.strategies import MOMENTS, Rows, chunkings, example, labelled, same_stats, same_sums, stream, sums_of
 
 WIDTH = 3
@@ -216,7 +216,7 @@ def test_sparse_tables_that_outgrow_the_limit_too_say_so():
 
 
 def test_what_is_too_large_to_be_dense_says_how_it_can_be_read(monkeypatch):
-    monkeypatch.setattr("streamnb.stats.sparse_tables.LARGE", 0)
+    monkeypatch.setattr("streamnb.stats.tables.LARGE", 0)
     monkeypatch.setattr("streamnb.core.memory.free_memory", lambda: 1000)
     stats = scan(real_rows())
     with pytest.raises(MemoryError, match=r"30 classes and 20 features would take 4.8 kB .* stats.to_scipy\(moment\)"):
@@ -236,3 +236,27 @@ def test_the_size_of_tables_may_be_asked_for_while_they_become_sparse():
 
     sums._runs["sum"] = Meanwhile()
     assert sums.nbytes == 0 and len(sums._runs) == 2
+
+
+# ---- dense tables ----------------------------------------------------------------------------------------------------
+
+ROWS = np.arange(2)
+
+
+def dense_table(values):
+    return Table(np.array(values, float).reshape(2, 3))
+
+
+@given(st.lists(st.sampled_from([0.0, -0.0, 1.0, -3.0, 0.5, 2.0**52, 2.0**53]), min_size=12, max_size=12))
+def test_counts_are_added_without_a_kernel_to_its_bits(values):
+    a, b = dense_table(values[:6]), dense_table(values[6:])
+    in_parts = Table(b.hi.copy(), np.zeros((1, 2, 3)))
+    for sign, rows in ((1.0, ROWS), (-1.0, ROWS), (1.0, np.array([-1, 1]))):
+        found, expected = a.combined(b, rows, ROWS, sign), a.combined(in_parts, rows, ROWS, sign)
+        for one, other in zip(parts_of(found), parts_of(expected), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_digits_below_float64_are_kept():
+    both = dense_table([1e16] * 6).plus(dense_table([1.0] * 6))
+    assert both.lo is not None and both.plus(dense_table([1e16] * 6), -1.0).value().tolist() == [[1.0] * 3] * 2
