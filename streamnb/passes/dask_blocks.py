@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial, reduce
-from itertools import chain
 from operator import add
 from typing import Any
 from uuid import uuid4
@@ -13,7 +12,7 @@ import scipy.sparse as sp
 from streamnb.core import messages, row_checks
 from streamnb.core.csr import as_csr
 from streamnb.passes.contract import PassTask, Report, shape
-from streamnb.passes.dask_workers import result_of
+from streamnb.passes.dask_workers import FAN_IN, result_of
 from streamnb.rows.boundary import as_chunk, as_matrix, dask_array, is_dask, made_by
 from streamnb.rows.labels import check_column, records, whole_column
 from streamnb.rows.row_blocks import Block, block_of
@@ -27,11 +26,11 @@ def on_dask_blocks(task: PassTask, rows: Any, progress: bool | None, client: Any
         return _on_workers(task, pack, arrays, progress, client)
     total = in_a_tree(pack, arrays, partial(_total_of_run, task=task))
     if not progress:
-        return total.compute().item()
+        return total.compute()
     from tqdm.dask import TqdmCallback
 
     with TqdmCallback(desc=task.title, unit=" tasks", **shape()):
-        return total.compute().item()
+        return total.compute()
 
 
 def _pack_rows(rows: Any, client: Any) -> tuple[Callable, list[Any]]:
@@ -86,11 +85,11 @@ def _on_workers(task: PassTask, pack: Callable, arrays: list[Any], progress: boo
     from distributed import progress as show
 
     shared = dask.delayed(task, name=f"streamnb-plan-{uuid4().hex}", traverse=False)  # sent once to each worker
-    total = in_a_tree(partial(_total, pack=pack), arrays, partial(_total_of_run, task=None), task=shared)
+    total = in_a_tree(partial(_total, pack=pack), arrays, partial(_total_of_run, task=None), shared)
     future = client.compute(total)
     if progress:
         show(future, notebook=False)
-    return result_of(future).item()
+    return result_of(future)
 
 
 def map_rows(
@@ -121,49 +120,29 @@ def _mapped(X: Any, function: Callable, in_kind: bool, missing: bool, block_info
     return type(X)(answer) if in_kind and sp.issparse(X) else answer
 
 
-def in_a_tree(pack: Callable, arrays: Iterable[Any], merge: Callable, **shared: Any) -> Any:
+def in_a_tree(pack: Callable, arrays: Iterable[Any], merge: Callable, *shared: Any) -> Any:
     """A lazy value: `pack` makes an object from each block of rows, `merge` one object from a list of up to eight.
 
     `arrays` have the same blocks of rows and one chunk of columns; None is passed on as it is. `pack` also gets
-    `shared`, which may be lazy.
+    `shared` values, which are lazy.
     """
-    import dask.array as da
+    import dask
+    from dask.delayed import Delayed
+    from dask.highlevelgraph import HighLevelGraph
 
-    indexed = [(array, None if array is None else "ik"[: array.ndim]) for array in arrays]
-    parts = da.blockwise(
-        partial(_boxed_block, pack=pack),
-        "i",
-        *chain.from_iterable(indexed),
-        adjust_chunks={"i": 1},
-        align_arrays=False,
-        dtype=object,
-        concatenate=None,
-        meta=np.empty(0, object),
-        token="streamnb-block",
-        **shared,
-    )
-    step = partial(_boxed_merge, merge=merge)
-    return da.reduction(
-        parts,
-        chunk=lambda part, axis, keepdims: part,
-        combine=step,
-        aggregate=step,
-        axis=0,
-        split_every=8,
-        concatenate=False,
-        dtype=object,
-        meta=np.empty((), object),
-        name="streamnb-merge",
-    )
-
-
-def _boxed_block(*blocks: Any, pack: Callable, **shared: Any) -> np.ndarray:
-    # a 2-D array comes as a list of its one chunk of columns
-    return _boxed(pack(*(block[0] if isinstance(block, list) else block for block in blocks), **shared), (1,))
-
-
-def _boxed_merge(parts: Any, axis: Any, keepdims: bool, *, merge: Callable) -> np.ndarray:
-    return _boxed(merge(list(_flat(parts))), (1,) if keepdims else ())
+    arrays, token = dask.optimize(*arrays), uuid4().hex
+    graph: dict[Any, Any] = {}
+    for k in range(arrays[0].numblocks[0]):
+        block = [None if array is None else (array.name, k, 0)[: 1 + array.ndim] for array in arrays]
+        graph[f"streamnb-block-{token}", k] = (pack, *block, *(one.key for one in shared))
+    parts, level = list(graph), 0
+    while level == 0 or len(parts) > 1:
+        level += 1
+        groups = [parts[first : first + FAN_IN] for first in range(0, len(parts), FAN_IN)]
+        parts = [(f"streamnb-merge-{token}", level, k) for k in range(len(groups))]
+        graph |= {part: (merge, group) for part, group in zip(parts, groups, strict=True)}
+    lazy = [one for one in (*arrays, *shared) if one is not None]
+    return Delayed(parts[0], HighLevelGraph.from_collections(token, graph, lazy), layer=token)
 
 
 def _first_rows(X: Any, y: Any) -> Any:
@@ -246,7 +225,8 @@ def _packed(
     return block_of(matrix, (y, weight, split), first_row)
 
 
-def _total(*parts: Any, pack: Callable, task: Any) -> tuple[Any, Report]:
+def _total(*parts_and_task: Any, pack: Callable) -> tuple[Any, Report]:
+    *parts, task = parts_and_task
     return _total_of_run([pack(*parts)], task=task)
 
 
@@ -262,21 +242,6 @@ def _total_of_run(items: list[Any], *, task: Any) -> tuple[Any, Report]:
             total = part.finish()
         merged.append((total, reduce(add, map(Report.of_block, blocks), Report(seconds_computing=clock.seconds))))
     return reduce(add, (total for total, _ in merged)), reduce(add, (report for _, report in merged))
-
-
-def _flat(parts: Any) -> Iterable[Any]:
-    if isinstance(parts, list):
-        for part in parts:
-            yield from _flat(part)
-    else:
-        yield parts.item()
-
-
-def _boxed(value: Any, shape: tuple[int, ...]) -> np.ndarray:
-    box = np.empty(shape, object)
-    box[...] = None
-    box.reshape(-1)[0] = value
-    return box
 
 
 def of_partitions(function: Callable, frame: Any, empty: Any) -> Any:

@@ -205,7 +205,7 @@ def test_blocks_of_a_dask_array_are_summed_where_they_are(known, client):
     assert all(same_stats(stats.fold(f), expected.fold(f)) for f in range(3))
     n_bytes = 12 * sum(part.nbytes for part in (rows_of(0).data, rows_of(0).indices))
     assert moved(client) - before < n_bytes / 10
-    assert {"streamnb-plan", "streamnb-merge-aggregate"} <= prefixes(client)
+    assert {"streamnb-plan", "streamnb-merge"} <= prefixes(client)
 
 
 def test_rows_that_dask_does_not_number_are_counted_for_labels_in_memory(client):
