@@ -175,6 +175,7 @@ WRONG = {
     "priors of another length": (GaussianNB, {"priors": [0.5, 0.5]}, "Number of priors must match"),
     "priors that sum to 2": (GaussianNB, {"priors": [1.0, 0.5, 0.5]}, "sum of the priors should be 1"),
     "priors below 0": (GaussianNB, {"priors": [1.5, -0.5, 0.0]}, "must be non-negative"),
+    "var_smoothing below 0": (GaussianNB, {"var_smoothing": -1.0}, r"var_smoothing=-1\.0 should be finite"),
     "priors by a wrong name": (GaussianNB, {"priors": "flat"}, "priors"),
     "unseen": (CategoricalNB, {"unseen": "guess"}, "unseen.*'error', 'ignore', 'smooth'"),
     "min_categories of reals": (CategoricalNB, {"min_categories": [2.5] * 9}, "integral type"),

@@ -256,6 +256,14 @@ def test_a_feature_without_variance_gives_numbers():
     np.testing.assert_allclose(constant.predict_proba(np.ones((1, 2))), [[0.75, 0.25]])
 
 
+@pytest.mark.parametrize("shift", [0.0, 1e8])
+def test_variances_far_from_zero_keep_their_digits(shift):
+    values = np.array([[1.0], [2.0], [4.0], [8.0]]) + shift
+    model = GaussianNB(var_smoothing=0.0).fit(values, [0, 0, 1, 1])
+    assert model.var_.tolist() == [[0.25], [4.0]] and model.theta_.tolist() == [[1.5 + shift], [6.0 + shift]]
+    assert GaussianNB(priors="uniform").fit(values, [0, 0, 0, 1]).class_prior_.tolist() == [0.5, 0.5]
+
+
 @pytest.mark.parametrize("unseen", ["error", "ignore", "smooth"])
 def test_categories_that_were_never_seen(unseen):
     x, y, _ = data(CategoricalNB)

@@ -11,19 +11,6 @@ from streamnb.estimators.incremental import with_key
 X, Y = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 1.0], [1.0, 1.0]]), np.array([0, 1, 0, 1])
 
 
-def test_forgotten_rows_were_never_there():
-    model = snb.LinearNB().fit(X, Y).forget(X[3:], Y[3:])
-    assert np.array_equal(model.coef_, snb.LinearNB().fit(X[:3], Y[:3]).coef_)
-
-
-def test_refit_that_fails_changes_nothing():
-    model = snb.LinearNB().fit(X, Y)
-    before = model.coef_.copy()
-    with pytest.raises(ValueError, match="family"):
-        model.refit(family="gauss", smoothing=3.0)
-    assert np.array_equal(model.coef_, before) and model.get_params()["smoothing"] == "auto"
-
-
 def test_rows_and_their_model():
     model = snb.LinearNB().fit(X, Y)
     found, rows = model_and_rows(model, X, Y, None)
