@@ -294,7 +294,8 @@ def choose(
         ranked = chooser.ranked(best, max(numbers), left_out)
     pair_factors = request.pair_factors
     for number in numbers:
-        chosen = {fold: pairs[:number] for fold, pairs in ranked.items()}
+        n_pairs = min(number, len(ranked[ALL]))  # as many for each fold as for all rows
+        chosen = {fold: pairs[:n_pairs] for fold, pairs in ranked.items()}
         if not any(chosen.values()) or chosen == stage.pairs:
             break
         if automatic and chooser.n_weights(chosen[ALL]) > MOST_WEIGHTS:
