@@ -12,8 +12,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from streamnb.additive.descent import LaneModel, TermDescent, TermRows, TermWeights, bytes_of_models
-from streamnb.additive.layers import AdditiveTerms, FeaturePair
+from streamnb.additive.descent import (
+    AdditiveTerms,
+    FeaturePair,
+    LaneModel,
+    TermDescent,
+    TermRows,
+    TermWeights,
+    bytes_of_models,
+)
 from streamnb.additive.losses import TermJudge
 from streamnb.additive.terms import of_terms, purified
 from streamnb.core import memory
@@ -104,15 +111,13 @@ class AdditiveChooser:
     ----------
     terms : AdditiveTerms
         Without pairs.
-    rows : SampledRows
-        With the codes of features, (n_rows, n_features) int32.
     n_folds : int
     judge : TermJudge
+        Its rows have the codes of features, (n_rows, n_features) int32.
     memory_limit : int or None
     """
 
     terms: AdditiveTerms
-    rows: SampledRows
     n_folds: int
     judge: TermJudge
     memory_limit: int | None
@@ -121,6 +126,10 @@ class AdditiveChooser:
     def starts(self) -> dict[int, Start]:
         """The best model so far without each fold, from which others start."""
         return {}
+
+    @property
+    def rows(self) -> SampledRows:
+        return self.judge.rows
 
     @property
     def width(self) -> int:

@@ -218,7 +218,7 @@ class AdditiveClassifier(AdditiveModel, TrainedClassifier):
         request, scorer = self._request(coded, groups, settles), as_scorer(self.scoring)
         found = yield from fit_classes(type(self).__name__, coded, rows, request, scorer, options)
         self._preparation = replace(self._preparation, step=found.step, requested="terms")
-        self._keep(FittedModel(self._model_of(found), found.history, found.converged, found.report))
+        self._keep(FittedModel(self._model_of(found), found.trained.history, found.trained.converged, found.report))
         deviations = found.losses.of_classes(found.tables.std, (0.5, 0.5))
         self._keep_terms(replace(found, tables=replace(found.tables, std=deviations)), request)
 

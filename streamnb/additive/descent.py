@@ -13,12 +13,14 @@ has too few rows of are held back by the curvature that it lacks.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from streamnb.additive.losses import LaneRows, TermLosses
-from streamnb.encoding.terms import TermColumns
+from streamnb.encoding.bins import BinEdges
+from streamnb.encoding.terms import FINEST, CodedFeatures, TermColumns
 from streamnb.kernels import terms as kernels
 from streamnb.kernels.descent import add_intercepts
 from streamnb.kernels.lanes import LANES
@@ -29,6 +31,135 @@ SHORTER = 8  # attempts with shorter steps
 ROUNDING = 1e-12  # share of the objective by which it may rise
 TINY = 1e-300
 N_ARRAYS, N_TREES, N_SCORES = 14, 3, 5  # as large as the weights of all lanes, as their steps, and as their scores
+FeaturePair = tuple[int, int]
+
+PAIR_RESOLUTIONS = 4, 8, 16, 32
+FINER = -0.5  # power of how many more steps there are than coarsest ones, by which factors fall; chosen on folds
+PAIR_FINER = -0.125  # the same, of cells of pairs
+
+
+# ---- the tree of each term -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveTerms:
+    """The terms of an additive model: features and pairs of them, each at several resolutions."""
+
+    coded: CodedFeatures
+    resolutions: tuple[int, ...]
+    pairs: tuple[FeaturePair, ...] = ()
+
+    def columns(self, base: BinEdges | None = None) -> TermColumns:
+        """The step that makes columns of these terms, at the finest resolution of each; with `base`, of numbers."""
+        return TermColumns.of(base, self.coded, [(term, resolutions[-1]) for term, resolutions in self._terms])
+
+    @cached_property
+    def layers(self) -> "TermLayers":
+        """The terms at all of their resolutions."""
+        return TermLayers.of(self.columns(), self.coded, [resolutions for _, resolutions in self._terms])
+
+    def factors(self, pair_factor: float) -> np.ndarray:
+        """Factors of the steps of layers, whose penalties are divided by their squares.
+
+        The finer the steps, the smaller the expected differences between neighbours.
+        """
+        layers = self.layers
+        alone = layers.terms < self.coded.n_features
+        of_terms, power = np.where(alone, 1.0, pair_factor**-0.5), np.where(alone, FINER, PAIR_FINER)
+        return np.repeat(of_terms * layers.finer**power, layers.widths)
+
+    @property
+    def _terms(self) -> list[tuple[tuple[int, ...], Sequence[int]]]:
+        """The features of each term and its resolutions, the finest last."""
+        mains = [((j,), self._of_feature(j)) for j in range(self.coded.n_features)]
+        return [*mains, *((pair, PAIR_RESOLUTIONS) for pair in self.pairs)]
+
+    def _of_feature(self, feature: int) -> list[int]:
+        """The resolutions of a feature that differ; levels have their own alone."""
+        if not self.coded.ordered[feature]:
+            return [FINEST]
+        n_codes = self.coded.firsts[feature + 1] - self.coded.firsts[feature]
+        return [*(r for r in self.resolutions if r < n_codes), FINEST]
+
+
+@dataclass(frozen=True, eq=False)
+class TermLayers:
+    """Steps at several resolutions, whose scores add up to those of the finest.
+
+    Attributes
+    ----------
+    terms : (n_layers,) ints
+        The number of each layer's term, ascending.
+    widths : (n_layers,) ints
+        The number of steps of each layer, or of cells of two features.
+    parts : (n_columns, n_steps) CSR array
+        1 where a column of the finest resolution is part of a step, of as many as its term has layers. Steps are parts
+        of those of the coarser layers of their term.
+    """
+
+    terms: np.ndarray
+    widths: np.ndarray
+    parts: sp.csr_array
+
+    @classmethod
+    def of(cls, columns: TermColumns, coded: CodedFeatures, resolutions: Sequence[Sequence[int]]) -> "TermLayers":
+        """The layers of terms, given their columns at the finest of these resolutions."""
+        terms, widths, rows, places, first = [], [], [], [], 0
+        for term, (features, sides) in enumerate(zip(columns.features.tolist(), columns.sides, strict=True)):
+            of_column = np.arange(columns.starts[term], columns.starts[term + 1])
+            layers, parts_of_it = list[tuple[int, np.ndarray]](), of_column - of_column[0]
+            for resolution in reversed(resolutions[term]):
+                coarse = [coded.steps(j, resolution) for j in features if j >= 0]
+                cells = _steps_of_steps(sides[0], coarse[0])
+                width = int(coarse[0].max()) + 1
+                if len(coarse) > 1:
+                    n_second = int(coarse[1].max()) + 1
+                    cells = (cells[:, None] * n_second + _steps_of_steps(sides[1], coarse[1])).reshape(-1)
+                    width *= n_second
+                _, firsts, inverse = np.unique(parts_of_it, return_index=True, return_inverse=True)
+                parts_of_it = cells[firsts][inverse]
+                layers.append((width, parts_of_it))
+            for width, cells in reversed(layers):
+                terms.append(term)
+                widths.append(width)
+                rows.append(of_column)
+                places.append(first + cells)
+                first += width
+        where = np.concatenate(rows), np.concatenate(places)
+        parts = sp.csr_array((np.ones(len(where[0])), where), shape=(columns.n_columns, first))
+        return cls(np.array(terms), np.array(widths), parts)
+
+    @property
+    def finer(self) -> np.ndarray:
+        """How many times as many steps each layer has as the coarsest of its term, (n_layers,)."""
+        return self.widths / self.widths[np.searchsorted(self.terms, self.terms)]
+
+    @cached_property
+    def tree(self) -> tuple[np.ndarray, np.ndarray]:
+        """The step that each step is part of, -1 for the coarsest, and the finest step of each column."""
+        indptr, steps = self.parts.indptr, self.parts.sorted_indices().indices
+        parents = np.full(self.parts.shape[1], -1, np.int32)
+        parents[steps[1:]] = steps[:-1]
+        parents[steps[indptr[:-1]]] = -1
+        return parents, steps[indptr[1:] - 1]
+
+    def degrees_of_freedom(self, curvature: np.ndarray, l2: float) -> np.ndarray:
+        """About how many free numbers each term has: the sum of h / (h + l2) over its steps.
+
+        `curvature` (n_steps,) is the second derivative of the loss in the weight of each.
+        """
+        share = np.divide(curvature, curvature + l2, out=np.zeros(len(curvature)), where=curvature > 0.0)
+        return np.bincount(np.repeat(self.terms, self.widths), share)
+
+
+def _steps_of_steps(fine: np.ndarray, coarse: np.ndarray) -> np.ndarray:
+    """The coarse step that each fine step is part of."""
+    found = np.zeros(int(fine.max()) + 1, np.int64)
+    found[fine] = coarse
+    return found
+
+
+# ---- descent ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,24 +179,13 @@ class TermWeights:
         return 0.5 * float(np.einsum("ij,ij->", self.weights, self.pulls))
 
 
-class AllRows(NamedTuple):
-    """The gradient (n_columns + 1, R) of the losses of all rows at a point, and the weights of the rows of columns."""
-
-    gradient: np.ndarray
-    counts: np.ndarray
-
-
 @dataclass(frozen=True, eq=False)
 class LaneModel:
-    """A model to train: the fold that is left out, the variance of each step about its parent, and where to start.
-
-    With `all_rows`, the sampled rows stand for these.
-    """
+    """A model to train: the fold that is left out, the variance of each step about its parent, and where to start."""
 
     fold: int
     variance: np.ndarray
     start: TermWeights | None
-    all_rows: AllRows | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,24 +291,29 @@ class TermDescent:
         self._objective += 0.5 * self._dots(self.weights, self.pulls)
         rows.losses.curvatures(self.scores, self._slopes, self._others, self._work)
         self._curvature, self._gradient = self._sums(self._work), self._sums(self._slopes)
-        self._lacking: np.ndarray | None = None  # curvature of all rows that the sample lacks
-        if models[0].all_rows is not None:
-            self._stand_for(models[0].all_rows)
-        kernels.divide_by_prior(rows.parents, rows.leaves, self._variance, self._curvature[:-1], self._shrink)
         self._gradient += self.pulls
+        self._lacking: np.ndarray | None = None  # curvature of all rows that the sample lacks
+        kernels.divide_by_prior(rows.parents, rows.leaves, self._variance, self._curvature[:-1], self._shrink)
 
-    def _stand_for(self, all_rows: AllRows) -> None:
-        """Correct the loss of the sample of the only model, so that its gradient at the start is that of all rows."""
-        width, counts = self._rows.width, self._rows.counts
-        mean = self._curvature[-1] / self._n_rows[0]
-        per_row = np.divide(
-            self._curvature[:-1], counts[:, None], out=np.tile(mean, (len(counts), 1)), where=counts[:, None] > 0.0
-        )
+    def correct(self, gradient: np.ndarray, counts: np.ndarray) -> None:
+        """Let the sample of the only model stand for all rows, before training.
+
+        Parameters
+        ----------
+        gradient : (n_columns + 1, R)
+            That of the objective at the start, as it should be.
+        counts : (n_columns,)
+            The weight of all rows of each column.
+        """
+        rows, own = self._rows, self._rows.counts[:, None]
+        mean = np.broadcast_to(self._curvature[-1] / self._n_rows[0], self._curvature[:-1].shape)
+        per_row = np.divide(self._curvature[:-1], own, out=mean.copy(), where=own > 0.0)
         self._lacking = np.zeros_like(self._curvature)
-        self._lacking[:-1] = per_row * np.maximum(all_rows.counts - counts, 0.0)[:, None]
+        self._lacking[:-1] = per_row * np.maximum(counts[:, None] - own, 0.0)
         self._curvature += self._lacking
-        self._tilt = lanes_of([all_rows.gradient]) - self._gradient
-        self._tilt[:, width:] = 0.0
+        kernels.divide_by_prior(rows.parents, rows.leaves, self._variance, self._curvature[:-1], self._shrink)
+        self._tilt = lanes_of([gradient]) - self._gradient
+        self._tilt[:, rows.width :] = 0.0
         self._gradient += self._tilt
 
     def expected_gain(self) -> float:

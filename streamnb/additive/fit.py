@@ -23,14 +23,13 @@ from streamnb.additive.descent import (
     LEAST_GAIN,
     ROUNDING,
     SHORTER,
-    AllRows,
+    AdditiveTerms,
     LaneModel,
     TermDescent,
     TermRows,
     TermWeights,
     lanes_of,
 )
-from streamnb.additive.layers import AdditiveTerms
 from streamnb.additive.losses import (
     ClassJudge,
     ClassLosses,
@@ -63,7 +62,7 @@ from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, folding_of, run_scan
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.row_sample import SampledRows, SampleTask
+from streamnb.stats.row_sample import RowSample, SampleTask
 from streamnb.stats.totals import whole
 from streamnb.training.fitting import USUAL
 from streamnb.training.learner import check_rows
@@ -74,6 +73,8 @@ SAMPLE = 1 << 16  # rows on which penalties and pairs are chosen
 MOST_VALUES = 1 << 25  # of these rows; of more features the sample has fewer rows
 LEAST_ROWS = 100
 BYTES_OF_VALUE = 64  # of a sampled row and of its codes and indicators, while models are chosen
+TRAINED_VALUES = 1 << 22  # columns of terms of the rows that stand for all rows in training
+TRAINED_ROWS = 1 << 18
 OF_EACH_CLASS = 200  # rows of a rare class in the sample, if it has as many
 OF_SAMPLE = 0.01  # what the last step on a complete sample gains, as a share of what is left to gain in the end
 OF_EXPECTED = 0.02  # the same of other samples, as a share of what is left before
@@ -133,6 +134,28 @@ class CodedRows:
         return cls(rows, None, features, firsts, ordered, np.array(missing, bool))
 
 
+class TrainedTerms(NamedTuple):
+    """The weights of all rows, and how training ended.
+
+    Attributes
+    ----------
+    weights : (n_columns + 1, R)
+    counts : (n_columns,)
+        The weight of the rows of each column.
+    history : dict of arrays
+        The objective, the norm of its gradient and the seconds of each read.
+    converged : bool
+    left : float
+        The norm of the last gradient, as a share of that where weights are 0.
+    """
+
+    weights: np.ndarray
+    counts: np.ndarray
+    history: dict[str, np.ndarray]
+    converged: bool
+    left: float
+
+
 @dataclass(frozen=True, eq=False)
 class FittedTerms:
     """A fitted additive model, the step that makes its columns, and what is known of its terms.
@@ -144,11 +167,7 @@ class FittedTerms:
     tables : TermTables
     best, judged : JudgedPoint, list of them
     losses : TermLosses
-    history : dict of arrays
-        The objective, the norm of its gradient and the seconds of each read.
-    converged : bool
-    left : float
-        The norm of the last gradient, as a share of that where weights are 0.
+    trained : TrainedTerms
     report : Report
     residuals : Residuals, optional
         Those of held-out rows of numbers; None where they have offsets, which a sample does not keep.
@@ -161,9 +180,7 @@ class FittedTerms:
     best: JudgedPoint
     judged: list[JudgedPoint]
     losses: Any
-    history: dict[str, np.ndarray]
-    converged: bool
-    left: float
+    trained: TrainedTerms
     report: Report
     residuals: Residuals | None = None
 
@@ -182,12 +199,10 @@ def fit_classes(
     losses, n_classes = ClassLosses(stats.classes, stats.weight), len(stats.classes)
     each = max(min(OF_EACH_CLASS, sample_size(coded) // n_classes), 1)
     counts = whole(of_rows(stats).table("sum")).value()[0]
-    drawn, of_sample = yield from _sampled(coded, stats, rows, each * n_classes, options, stats.classes, each=each)
+    sample, of_sample = yield from _sampled(coded, stats, rows, each * n_classes, options, stats.classes, each=each)
+    drawn = sample.smaller(sample_size(coded)).drawn()
     judge = ClassJudge(name, drawn, losses, len(stats.folds), scorer)
-    known = KnownRows(counts, stats.n_rows, stats.total_weight, len(stats.folds))
-    choice = chosen_terms(coded, known, judge, request, options)
-    del drawn, judge
-    found = yield from _of_all_rows(coded, given, known, losses, choice, request, options)
+    found = yield from _fitted(coded, given, counts, stats, sample, judge, request, options)
     return replace(found, report=report + of_sample + found.report)
 
 
@@ -205,27 +220,15 @@ def fit_numbers(
     sums, report = yield ReadRequest(StatisticTask(asked), rows, options.of_pass("codes"))
     losses, stats = replace(losses, totals=sums.totals()), sums.targets
     losses.check()
-    drawn, of_sample = yield from _sampled(coded, stats, rows, 0, options, ONE_CLASS, each=1, targets=losses)
+    sample, of_sample = yield from _sampled(coded, stats, rows, 0, options, ONE_CLASS, each=1, targets=losses)
+    drawn = sample.smaller(sample_size(coded)).drawn()
     losses = losses.in_units_of(drawn)
-    known = KnownRows(sums.moments.whole, stats.n_rows, losses.totals.weight, len(stats.folds))
-    choice = chosen_terms(coded, known, NumberJudge(drawn, losses, scoring), request, options)
-    residuals = None if losses.offset else losses.residuals_of(drawn, choice.held_out[:, 0])
-    del drawn
-    found = yield from _of_all_rows(coded, given, known, losses, choice, request, options)
-    return replace(found, report=report + of_sample + found.report, residuals=residuals)
+    counts, judge = sums.moments.whole / losses.exposure, NumberJudge(drawn, losses, scoring)
+    found = yield from _fitted(coded, given, counts, stats, sample, judge, request, options)
+    return replace(found, report=report + of_sample + found.report)
 
 
 # ---- the sample ------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class KnownRows:
-    """What is known of all rows: the weight of those with each code, their number and weight, and that of folds."""
-
-    counts: np.ndarray
-    n_rows: int
-    weight: float
-    n_folds: int
 
 
 def sample_size(coded: CodedRows) -> int:
@@ -235,56 +238,17 @@ def sample_size(coded: CodedRows) -> int:
 
 def _sampled(
     coded: CodedRows, stats: ClassStats, rows: Source, more: int, options: RunOptions, classes: np.ndarray, **how: Any
-) -> Reading[tuple[SampledRows, Report]]:
-    """A sample of the rows, with codes of features, and `more` of rare classes."""
+) -> Reading[tuple[RowSample, Report]]:
+    """A sample of the rows to train on, with codes of features, and `more` of rare classes to choose on."""
     size, n_features = sample_size(coded), len(coded.features)
     n_rows = min(size + more, stats.n_rows)
     what = f"a sample of {n_rows:,} rows of {n_features:,} features"
     needed, cure = BYTES_OF_VALUE * n_rows * n_features, "give a larger memory_limit, or fewer features"
     memory.check(what, needed, options.memory_limit, cure)
+    size = max(size, TRAINED_VALUES // n_features)
     task = SampleTask(classes, stats.folding, size, missing=True, n_rows=stats.n_rows, **how)
     sample, report = yield ReadRequest(task, rows, options.of_pass("choice"))
-    drawn = sample.drawn()
-    return replace(drawn, X=codes_of(drawn.X, coded.firsts)), report  # codes take a third of the bytes
-
-
-@dataclass(frozen=True, eq=False)
-class AdditiveChoice:
-    """The terms and the point that were chosen, and the sampled rows, on which they were.
-
-    Attributes
-    ----------
-    stage : FoldStage
-        The models of the chosen terms.
-    best, judged : JudgedPoint, list of them
-    deviations : (n_columns, R)
-        Of scores, as in `TermTables`.
-    held_out : (n_rows, R)
-        The scores of the sampled rows by the models without their folds.
-    """
-
-    stage: FoldStage
-    best: JudgedPoint
-    judged: list[JudgedPoint]
-    deviations: np.ndarray
-    held_out: np.ndarray
-
-
-def chosen_terms(
-    coded: CodedRows, known: KnownRows, judge: TermJudge, request: AdditiveRequest, options: RunOptions
-) -> AdditiveChoice:
-    """Choose on sampled rows, and free the models that were judged."""
-    features = CodedFeatures(coded.firsts, known.counts, coded.ordered, coded.missing)
-    alone = AdditiveTerms(features, tuple(request.resolutions))
-    chooser = AdditiveChooser(alone, judge.rows, known.n_folds, judge, options.memory_limit)
-    judge.check()
-    best, stage, judged = choose(chooser, request, coded.features)
-    pairs = stage.pairs[ALL]
-    of_all = FoldStage(chooser, dict.fromkeys(range(ALL, known.n_folds), pairs))
-    deviations, held_out = deviations_of(of_all.terms.columns(), best, stage), stage.rows.held_out(best.weights)
-    for point in judged:
-        point.weights.clear()
-    return AdditiveChoice(of_all, best, judged, deviations, held_out)
+    return sample.mapped(partial(codes_of, firsts=coded.firsts)), report  # codes take a third of the bytes
 
 
 def _check_classes(stats: ClassStats, request: AdditiveRequest, who: str) -> None:
@@ -345,7 +309,7 @@ class TermSums(Statistic):
     def add_block(self, block: Block) -> None:
         (chunk, _), n_columns, width = checked(block, missing=True), self.columns.n_columns, self.losses.width
         places = self.columns.places_of(self.columns.codes(chunk), n_columns + 1)
-        targets, weight = self.losses.rows(block)
+        targets, weight = self.losses.of_rows(block)
         table = lanes_of([np.pad(self.weights, ((0, 1), (0, 0)))])
         scores = np.broadcast_to(table[n_columns], (block.n_rows, table.shape[1])).copy()
         kernels.score_terms(places, table.reshape(-1, LANES), scores)
@@ -364,11 +328,6 @@ class TermSums(Statistic):
     def about(self) -> dict[str, str]:
         known = {"the task": type(self).__name__, "losses": repr(self.losses), "terms": repr(self.columns)}
         return known | {WEIGHTS_KEY: sha256(np.ascontiguousarray(self.weights).tobytes()).hexdigest()[:16]}
-
-    @property
-    def all_rows(self) -> AllRows:
-        """What the sample stands for."""
-        return AllRows(self.sums[:-1, 1:], self.sums[:-2, 0])
 
     def objective(self, at: TermWeights) -> float:
         """The losses, as far as they matter, and the penalty."""
@@ -391,30 +350,20 @@ def most_rows(columns: TermColumns, firsts: np.ndarray, counts: np.ndarray, weig
     return np.concatenate(found)
 
 
-class TrainedTerms(NamedTuple):
-    """The weights of all rows, the weight of the rows of each column, and how training ended, as of `FittedTerms`."""
-
-    weights: np.ndarray
-    counts: np.ndarray
-    history: dict[str, np.ndarray]
-    converged: bool
-    left: float
-
-
 def trained_terms(
     rows: TermRows, model: LaneModel, columns: TermColumns, most: np.ndarray, request: AdditiveRequest, complete: bool
 ) -> Fit[TrainedTerms]:
     """Train a model of all rows by reads that say how the sampled `rows` differ from them.
 
-    The first read is at the optimum of the sample where it is `complete`, else at the start of the model.
-
-    A read that finds a larger objective is followed by one on the way to it. Training ends where more would gain little
-    for each row.
+    The first read is at the optimum of the sample where it is `complete`, else at the start of the model. A read that
+    finds a larger objective is followed by one on the way to it. Training ends where more would gain little for each
+    row.
     """
-    losses, history, expected = rows.losses, list[tuple[float, float, float]](), np.inf
+    losses, history = rows.losses, list[tuple[float, float, float]]()
     least = max(LEAST_GAIN * min(request.tol / USUAL, 1.0) ** 2, ROUNDING)
     cold = TermDescent(rows, [replace(model, start=None)])
-    at_start, goal = cold.expected_gain(), model.start
+    expected = at_start = cold.expected_gain()
+    goal = model.start
     point, value, shorter = rows.without_terms(cold.weights[-1, : losses.width]), losses.at_start(), 0
     top = HEADROOM * value
     if complete or goal is None:  # from the start, so that weights do not depend on the folds
@@ -430,37 +379,55 @@ def trained_terms(
             history.append((objective, np.sqrt(expected), seconds))
             goal, shorter = point.towards(goal, 0.25), shorter + 1
             continue
-        point, value, shorter = goal, objective, 0
-        corrected = TermDescent(rows, [replace(model, start=point, all_rows=sums.all_rows)])
-        expected = corrected.expected_gain()
+        point, value, shorter, counts = goal, objective, 0, sums.sums[:-2, 0]
+        sample = TermDescent(rows, [replace(model, start=point)])
+        sample.correct(sums.sums[:-1, 1:] + point.pulls, counts)
+        expected = sample.expected_gain()
         history.append((objective, np.sqrt(expected), seconds))
         converged = expected <= least
         if converged or len(history) >= request.max_passes:
             break
-        (goal,) = corrected.trained(OF_EXPECTED * expected, READS_OF_SAMPLE)
-        del corrected
+        (goal,) = sample.trained(OF_EXPECTED * expected, READS_OF_SAMPLE)
+        del sample
     columns_of_history = zip(("objective", "gradient_norm", "seconds"), np.array(history).T, strict=True)
     left = np.sqrt(expected / at_start) if at_start > 0.0 else 0.0
-    return TrainedTerms(point.weights, sums.all_rows.counts, dict(columns_of_history), converged, left)
+    return TrainedTerms(point.weights, counts, dict(columns_of_history), converged, left)
 
 
-def _of_all_rows(
+def _fitted(
     coded: CodedRows,
     given: Source,
-    known: KnownRows,
-    losses: Any,
-    choice: AdditiveChoice,
+    counts: np.ndarray,
+    stats: ClassStats,
+    sample: RowSample,
+    judge: TermJudge,
     request: AdditiveRequest,
     options: RunOptions,
 ) -> Reading[FittedTerms]:
-    """Train the weights of all rows at the best point, and make pure terms at one resolution of them."""
-    terms, point, rows = choice.stage.terms, choice.best.point, choice.stage.rows
+    """Choose on sampled rows, train the weights of all rows at the best point, and make pure terms of them.
+
+    `counts` are the weights of the rows with each code, and the rows of the `sample` are those to train on.
+    """
+    judge.check()
+    features = CodedFeatures(coded.firsts, counts, coded.ordered, coded.missing)
+    alone = AdditiveTerms(features, tuple(request.resolutions))
+    chooser = AdditiveChooser(alone, len(stats.folds), judge, options.memory_limit)
+    best, judged_stage, judged = choose(chooser, request, coded.features)
+    stage = FoldStage(chooser, dict.fromkeys(judged_stage.pairs, judged_stage.pairs[ALL]))
+    terms, point, losses = stage.terms, best.point, judge.losses
     columns = terms.columns(coded.base)
-    share = float(rows.weight.sum()) / known.weight
-    rows = replace(rows, weight=rows.weight / share)
-    most, plain = most_rows(columns, coded.firsts, known.counts, known.weight), replace(options, keeping=None)
-    training = trained_terms(rows, choice.stage.model(point, ALL), columns, most, request, share > ALL_ROWS)
-    check = partial(check_rows, before=known.n_rows)
+    deviations, held_out = deviations_of(columns, best, judged_stage), judged_stage.rows.held_out(best.weights)
+    for one in judged:
+        one.weights.clear()
+
+    drawn = sample.smaller(min(TRAINED_VALUES // len(columns.features), TRAINED_ROWS)).drawn()
+    weight = float(counts[: coded.firsts[1]].sum())
+    share = float(drawn.weight.sum()) / weight
+    places, each = columns.places_of(drawn.X, columns.n_columns), (drawn.weight / share, drawn.fold)
+    rows = TermRows(columns, *terms.layers.tree, places, losses, losses.sampled(drawn), *each)
+    most, plain = most_rows(columns, coded.firsts, counts, weight), replace(options, keeping=None)
+    training = trained_terms(rows, stage.model(point, ALL), columns, most, request, share > ALL_ROWS)
+    check = partial(check_rows, before=stats.n_rows)
     trained, report = yield from reads_of(training, given, plain, check=check)
     counts, intercept = trained.counts, trained.weights[-1]
     weights, intercept = purified(columns, trained.weights[:-1], intercept, counts)
@@ -470,9 +437,9 @@ def _of_all_rows(
         weights[steps] = monotone_steps(weights[steps], counts[steps], direction > 0)
     curvatures = losses.curvature() * (terms.layers.parts.T @ counts) * terms.factors(point["pair_factor"]) ** 2
     freedom = terms.layers.degrees_of_freedom(curvatures, point["l2"])
-    tables = TermTables(coded.features, counts, choice.deviations, freedom, known.n_rows)
-    how = trained.history, trained.converged, trained.left, report
-    return FittedTerms(columns, weights, intercept, tables, choice.best, choice.judged, losses, *how)
+    tables = TermTables(coded.features, counts, deviations, freedom, stats.n_rows)
+    residuals = judge.residuals(held_out)
+    return FittedTerms(columns, weights, intercept, tables, best, judged, losses, trained, report, residuals)
 
 
 def monotone_steps(scores: np.ndarray, counts: np.ndarray, increasing: bool) -> np.ndarray:

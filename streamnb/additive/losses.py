@@ -67,8 +67,12 @@ class TermLosses:
 
     # ---- of all rows, block by block ---------------------------------------------------------------------------------
 
-    def rows(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
+    def of_rows(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
         """The targets and weights of the rows of a block."""
+        raise NotImplementedError
+
+    def sampled(self, rows: SampledRows) -> np.ndarray:
+        """The targets of sampled rows."""
         raise NotImplementedError
 
     def evaluated(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -148,11 +152,14 @@ class ClassLosses(TermLosses):
     def width(self) -> int:
         return 1 if len(self.seen) == 2 else len(self.seen)
 
+    def sampled(self, rows: SampledRows) -> np.ndarray:
+        return self.targets(np.asarray(rows.labels.indices, np.int64))
+
     def targets(self, codes: np.ndarray) -> np.ndarray:
         """The number of each row's class among those that have rows, given that among all."""
         return np.minimum(np.searchsorted(self.seen, codes), len(self.seen) - 1)  # rows of weight 0 have any
 
-    def rows(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
+    def of_rows(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
         codes = known_codes(row_checks.check_y(block.y), self.classes, block.first_row)
         weight = np.ones(block.n_rows) if block.weight is None else np.asarray(block.weight, np.float64)
         return self.targets(codes), weight
@@ -269,6 +276,9 @@ class NumberLosses(TermLosses):
     def _mean(self) -> float:
         return (self.totals.mean - self.centre) / self.scale
 
+    def sampled(self, rows: SampledRows) -> np.ndarray:
+        return self.targets(rows.labels.data)
+
     def targets(self, y: np.ndarray) -> np.ndarray:
         """Targets in units of the losses."""
         return (y - self.centre) / self.scale
@@ -277,8 +287,6 @@ class NumberLosses(TermLosses):
         """The targets of a block and weights, of mean 1 if rows have no others, by which scores have no offset."""
         rows = Exposed.of(self.loss, self.offset, block)
         return self.targets(rows.y), rows.weight / self.exposure
-
-    rows = of_rows
 
     def check(self) -> None:
         """Raise where all targets are 0, and the logarithm of their mean is not finite."""
@@ -370,12 +378,6 @@ class NumberLosses(TermLosses):
         """The numbers that scores stand for."""
         return self.loss.mean(scores * self.scale + self.centre)
 
-    def residuals_of(self, rows: SampledRows, scores: np.ndarray) -> Residuals:
-        """The distribution of residuals of sampled rows, given their held-out scores, (n_rows,)."""
-        held_out = HeldOutResiduals.asked(self.loss, False, None, np.zeros((1, 1)))
-        held_out.add_predicted(rows.labels.data, self.predictions(scores), rows.weight)
-        return held_out.found()
-
     def _batches(self, scores: np.ndarray) -> list[slice]:
         return [slice(first, first + ROWS) for first in range(0, len(scores), ROWS)]
 
@@ -415,6 +417,10 @@ class TermJudge:
         """The penalty of the lanes of a model without a fold."""
         return l2
 
+    def residuals(self, scores: np.ndarray) -> Residuals | None:
+        """Those of the held-out scores of the rows, (n_rows, R), from which intervals of predictions follow."""
+        return None
+
 
 class ClassJudge(TermJudge):
     """Judges probabilities of classes.
@@ -431,7 +437,7 @@ class ClassJudge(TermJudge):
 
     def __init__(self, name: str, rows: SampledRows, losses: ClassLosses, n_folds: int, scorer: Scorer):
         self.names, self.rows = [one.name for one in scorer.each], rows
-        self.targets = losses.targets(np.asarray(rows.labels.indices, np.int64))
+        self.targets = losses.sampled(rows)
         self.losses, self._name, self._scorer, self._n_folds = losses, name, scorer, n_folds
         self._classes = losses.classes[losses.seen]
         self._scheme = as_scheme("joint", self._classes)
@@ -469,7 +475,7 @@ class NumberJudge(TermJudge):
     """
 
     def __init__(self, rows: SampledRows, losses: NumberLosses, scoring: NumberScoring | None = None):
-        self.rows, self.targets = rows, losses.targets(rows.labels.data)
+        self.rows, self.targets = rows, losses.sampled(rows)
         self.losses: NumberLosses = losses
         self._scoring, self.names = scoring, ["d2"] if scoring is None else scoring[1]
 
@@ -481,3 +487,10 @@ class NumberJudge(TermJudge):
         of_rows = losses.loss.values(scores[:, 0], self.targets[some])
         total = losses.unit * float(weight.sum())
         return [1.0 - 2.0 * float(weight @ of_rows) / total if total > 0.0 else np.nan]
+
+    def residuals(self, scores: np.ndarray) -> Residuals | None:
+        if self.losses.offset:  # which a sample does not keep
+            return None
+        held_out = HeldOutResiduals.asked(self.losses.loss, False, None, np.zeros((1, 1)))
+        held_out.add_predicted(self.rows.labels.data, self.losses.predictions(scores[:, 0]), self.rows.weight)
+        return held_out.found()

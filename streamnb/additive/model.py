@@ -11,9 +11,7 @@ import numpy as np
 
 from streamnb.additive.choice import LEAST_FACTOR, AdditiveRequest
 from streamnb.additive.fit import CodedRows, FittedTerms
-from streamnb.additive.tables import contributions_of_terms, term_of, term_table, terms_table
-from streamnb.additive.term_scores import TermScores
-from streamnb.additive.terms import TermTables
+from streamnb.additive.terms import TermScores, TermTables, contributions_of_terms, term_of, term_table, terms_table
 from streamnb.core import arguments, messages, persistence
 from streamnb.core.arguments import Rows
 from streamnb.encoding.bins import BinEdges
@@ -228,9 +226,10 @@ class AdditiveModel:
         place = next(place for place, one in enumerate(judged) if one is found.best)
         self._keep_choice(points, np.array([one.scores for one in judged]), place)
         self._warn_of_ends()
-        if not found.converged:
+        trained = found.trained
+        if not trained.converged:
             messages.warn(
-                f"max_passes={request.max_passes} reads were spent: the gradient is {found.left:.1e} of that of the "
+                f"max_passes={request.max_passes} reads were spent: the gradient is {trained.left:.1e} of that of the "
                 f"start, and tol={request.tol:g}; the model is usable, more reads may make it better"
             )
 

@@ -179,7 +179,8 @@ class AdditiveRegressor(AdditiveModel, GeneralizedRegressor):
         self._preparation = replace(self._preparation, step=found.step, requested="terms")
         self.report_, self.n_features_in_ = found.report, found.step.n_features
         intercept = float(found.intercept[0]) * losses.scale + losses.centre
-        self._keep_weights(found.weights * losses.scale, intercept, found.history, found.converged)
+        trained = found.trained
+        self._keep_weights(found.weights * losses.scale, intercept, trained.history, trained.converged)
         tables = replace(found.tables, std=found.tables.std * losses.scale)
         self._keep_terms(replace(found, tables=tables), request)
         self.residuals_ = found.residuals

@@ -1,5 +1,6 @@
 """Keeps the same sample of rows in one pass, however the rows are cut into blocks."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -153,6 +154,18 @@ class RowSample:
         total._most = self._most
         total._kept = [*self._kept, *other._kept]
         return total.finish()
+
+    def smaller(self, size: int) -> "RowSample":
+        """The sample of fewer rows, as if it had been drawn alone."""
+        few = RowSample(self._n_classes, size, self._each, self._seed)
+        few._kept = list(self._kept)
+        return few.finish()
+
+    def mapped(self, function: Callable[[Any], Any]) -> "RowSample":
+        """The sample with a function applied to its rows."""
+        mapped = self.smaller(self._size)
+        mapped._kept = [replace(rows, X=function(rows.X)) for rows in mapped._kept]
+        return mapped
 
     def drawn(self, weighed: bool = True) -> SampledRows:
         """The sample, with weights inverse to the probability of being drawn, or as given unless `weighed`.

@@ -6,8 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from streamnb.additive import descent as term_descent
-from streamnb.additive.descent import LaneModel, TermDescent, TermRows
-from streamnb.additive.layers import AdditiveTerms
+from streamnb.additive.descent import AdditiveTerms, LaneModel, TermDescent, TermRows
 from streamnb.additive.losses import ClassLosses, NumberLosses
 from streamnb.encoding.terms import CodedFeatures
 from streamnb.problem.losses import TweedieLoss
