@@ -359,7 +359,9 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
             exact = rows.n_rows * (rows.n_features + 1) ** 2 <= FEW_PRODUCTS
         elif self.exact == "auto":
             exact = rows.lazy  # blocks of unknown sizes, which cannot be cut into tiles
-        stats, report = yield ReadRequest(TargetScan(folding, exact, options.memory_limit), rows, options)
+        scan = StatisticTask(TargetScan.asked(folding, exact, options.memory_limit))
+        found, report = yield ReadRequest(scan, rows, options)
+        stats = found.sums
         if rows.n_features is not None:
             row_checks.check_n_features(stats.n_features, rows.n_features, "its shape")
         return stats, report

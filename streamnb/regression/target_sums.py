@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from operator import add
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +14,8 @@ from scipy.linalg import cho_solve, lapack
 
 from streamnb.core import memory, messages, persistence, row_checks
 from streamnb.core.threads import in_order, one_thread
-from streamnb.passes.contract import PassTask, Report, Wants
+from streamnb.fits.statistic import Statistic
+from streamnb.passes.contract import Report, Wants
 from streamnb.rows.boundary import checked
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.row_blocks import Block
@@ -143,53 +145,49 @@ class TargetSums(persistence.Saved):
             raise ValueError(f"n_targets={self.n_targets} does not go with {self.joined!r}")
 
 
-@dataclass(frozen=True)
-class TargetScan(PassTask):
-    """The task that sums products of features and targets.
+@dataclass(eq=False)
+class TargetScan(Statistic):
+    """Sums of products of features and targets, side by side.
 
     Attributes
     ----------
-    folding : Folding, optional
-        Keep the sums of each fold as well.
-    exact : bool
-        Sum products without any rounding.
-    memory_limit : int, optional
-        Bytes that the sums may take.
+    joined : ClassStats
+        Of one class, the features first.
+    scan : ClassScan
+        How rows of features and targets are summed.
     """
 
-    folding: Folding | None = None
-    exact: bool = False
-    memory_limit: int | None = None
+    joined: Annotated[Any, add]  # an Accumulator as long as rows are added
+    scan: ClassScan
+    n_targets: Annotated[int, max] = 0
     title = "scan"
 
-    @property
-    def _joined(self) -> ClassScan:
-        how, limit = Products(self.exact, pooled=True), self.memory_limit
-        return ClassScan(
-            ("sum", "gram"), RowOptions(), np.zeros(1, np.int64), folding=self.folding, how=how, memory_limit=limit
-        )
+    @classmethod
+    def asked(cls, folding: Folding | None = None, exact: bool = False, memory_limit: int | None = None) -> Self:
+        """The sums of no rows; `exact` ones are without any rounding."""
+        how, one = Products(exact, pooled=True), np.zeros(1, np.int64)
+        scan = ClassScan(("sum", "gram"), RowOptions(), one, folding=folding, how=how, memory_limit=memory_limit)
+        return cls(scan.partial(), scan)
 
-    def partial(self) -> Any:
-        return _Sums(self._joined.partial(), self.exact)
-
-    def add(self, partial: Any, block: Block) -> None:
+    def add_block(self, block: Block) -> None:
         X, y = checked(block)[0].to_matrix(), targets_of(block)
-        if partial.own.n_features is None:
+        if self.joined.n_features is None:
             self._check_fits(X.shape[1] + y.shape[1])
-        partial.check_widths(X.shape[1], y.shape[1])
-        labels = np.zeros(len(y), np.int64)
-        self._joined.add(partial.own, replace(block, X=joined(X, y), y=labels))
+        if self.n_targets:
+            row_checks.check_n_features(X.shape[1], self.joined.n_features - self.n_targets)
+        self.n_targets = checked_targets(y.shape[1], self.n_targets)
+        self.scan.add(self.joined, replace(block, X=joined(X, y), y=np.zeros(len(y), np.int64)))
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
         if n_features is not None:
             self._check_fits(n_features + 1)
         # whether each fold has rows is checked where models of folds are made: further rows may be few
-        return replace(self._joined, folding=None).wants(n_rows, None if n_features is None else n_features + 1)
+        return replace(self.scan, folding=None).wants(n_rows, None if n_features is None else n_features + 1)
 
     def _check_fits(self, n_columns: int) -> None:
         """Raise where products of so many columns, targets among them, need more memory than allowed."""
-        n_tables = 1 if self.folding is None else self.folding.n_splits
-        most = int(np.sqrt(memory.allowed(self.memory_limit) / (BYTES_OF_PAIR * n_tables)))
+        n_tables = 1 if self.scan.folding is None else self.scan.folding.n_splits
+        most = int(np.sqrt(memory.allowed(self.scan.memory_limit) / (BYTES_OF_PAIR * n_tables)))
         if n_columns > most:
             raise MemoryError(
                 f"sums of products of {n_columns:,} columns, y among them, need more memory than memory_limit allows, "
@@ -197,33 +195,23 @@ class TargetScan(PassTask):
                 "solver='conjugate_gradients'"
             )
 
-    def ended(self, total: Any, report: Report) -> Any:
-        row_checks.check_min_size(report.rows, 1)
-        row_checks.check_total_weight(total.total_weight)
-        return total
-
-    def about(self) -> dict[str, str]:
-        return {**self._joined.about(), "the model": "TargetScan"}
-
-
-class _Sums:
-    """The sums of a thread: those of features and targets side by side."""
-
-    def __init__(self, own: Any, exact: bool):
-        self.own, self.exact, self.n_targets = own, exact, 0
-
     @property
     def nbytes(self) -> int:
-        return self.own.nbytes
+        """Bytes of the tables: 0 until there are any, so that no thread joins before it is known how large they are."""
+        return self.joined.nbytes
 
-    def check_widths(self, n_features: int, n_targets: int) -> None:
-        """Refuse blocks with another number of features or targets than those before."""
-        if self.n_targets:
-            row_checks.check_n_features(n_features, self.own.n_features - self.n_targets)
-        self.n_targets = checked_targets(n_targets, self.n_targets)
+    def ended(self, report: Report) -> Self:
+        row_checks.check_min_size(report.rows, 1)
+        row_checks.check_total_weight(self.joined.total_weight)
+        return self
 
-    def finish(self) -> TargetSums:
-        return TargetSums(self.own.finish(), self.n_targets, self.exact)
+    @property
+    def sums(self) -> TargetSums:
+        """The sums of all rows."""
+        return TargetSums(self.joined, self.n_targets, self.scan.how.exact)
+
+    def about(self) -> dict[str, str]:
+        return {**self.scan.about(), "the model": "TargetScan"}
 
 
 def checked_targets(n_targets: int, before: int) -> int:

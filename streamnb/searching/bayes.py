@@ -15,7 +15,7 @@ from streamnb.estimators.linear_nb import LinearNB
 from streamnb.evaluation.scorers import Scorer
 from streamnb.fits.fit import answered
 from streamnb.fits.passes import Pass
-from streamnb.fits.statistic import Statistic
+from streamnb.fits.statistic import Statistic, added
 from streamnb.models.calibrating import check_calibrated
 from streamnb.models.linear import LinearModel
 from streamnb.passes.contract import PassTask, Report, RunOptions, Wants
@@ -38,10 +38,6 @@ from streamnb.stats.moment_sums import PLAIN_MOMENTS
 from streamnb.stats.row_sample import SampleTask, sample_size
 
 Sums = dict[Any, tuple[Family, ClassStats]]  # by fold, the family for its columns, and statistics outside it
-
-
-def _sum_or_none(a: Any, b: Any) -> Any:
-    return None if a is None or b is None else a + b
 
 
 def _first_refusals(a: dict[str, list[Any]], b: dict[str, list[Any]]) -> dict[str, list[Any]]:
@@ -190,7 +186,7 @@ class TriedSums(Statistic):
     There are no sums where all domains have refused the rows.
     """
 
-    stats: Annotated[Any, _sum_or_none]
+    stats: Annotated[Any, added]
     refused: Annotated[dict[str, list[Any]], _first_refusals] = field(default_factory=dict)
 
     @property

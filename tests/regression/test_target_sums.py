@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from streamnb.encoding.opening import opened
+from streamnb.fits.passes import StatisticTask
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.regression.target_sums import TargetScan
@@ -14,7 +15,8 @@ X, Y, W = rng.normal(size=(90, 4)), rng.normal(size=(90, 2)), rng.uniform(0.5, 2
 
 
 def summed(X=X, y=Y, w=W, **options):
-    return run(TargetScan(**options), opened(X, y, w, labelled="targets"), RunOptions(n_threads=2))[0]
+    scan = StatisticTask(TargetScan.asked(**options))
+    return run(scan, opened(X, y, w, labelled="targets"), RunOptions(n_threads=2))[0].sums
 
 
 def test_sums_of_other_targets_do_not_add_up():

@@ -66,9 +66,9 @@ def of_targets() -> Source:
 
 REGRESSIONS: dict[type, dict[str, Callable[[], tuple[PassTask, Source]]]] = {
     TargetScan: every(
-        lambda: (TargetScan(), rows(COUNTS, COUNTS[:, :2] + 1.0)),
-        real=lambda: (TargetScan(exact=True), rows(REAL, REAL[:, 0])),
-        folds=lambda: (TargetScan(FOLDS), rows(sp.csr_array(COUNTS), COUNTS[:, 1])),
+        lambda: (StatisticTask(TargetScan.asked()), rows(COUNTS, COUNTS[:, :2] + 1.0)),
+        real=lambda: (StatisticTask(TargetScan.asked(exact=True)), rows(REAL, REAL[:, 0])),
+        folds=lambda: (StatisticTask(TargetScan.asked(FOLDS)), rows(sp.csr_array(COUNTS), COUNTS[:, 1])),
     ),
     WideSums: every(
         lambda: (StatisticTask(WideSums.asked()), rows(COUNTS, COUNTS[:, :2] - 2.0)),
