@@ -1,4 +1,4 @@
-"""The best rows, exactly, whatever the parts."""
+"""The best rows, exactly, whatever the parts, and conditions over scores."""
 
 import io
 from itertools import pairwise
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from streamnb.corpora.choosing import RankedRows, Seen, cut_of, gumbel, hashes_of
+from streamnb.corpora.choosing import Condition, RankedRows, Seen, cut_of, gumbel, hashes_of
 from streamnb.corpora.parts import Folder
 from streamnb.corpora.reading import CorpusPart
 from streamnb.corpora.scoring import ScoredLabels
@@ -76,3 +76,39 @@ def test_spaces_and_case_of_ascii_letters_do_not_matter():
 def test_more_texts_than_memory_holds_are_refused():
     with pytest.raises(MemoryError, match=r"drop_repeats: 100 different texts take 2.4 kB; give a larger memory_limit"):
         Seen(1000).repeated(np.arange(100, dtype=np.uint64))
+
+
+# ---- conditions ------------------------------------------------------------------------------------------------------
+
+
+SHARES = st.floats(0, 1).map(lambda number: round(number, 2))
+COMPARISONS = st.builds("{} {} {}".format, st.sampled_from("abc"), st.sampled_from(["<", "<=", ">", ">="]), SHARES)
+CONDITIONS = st.recursive(
+    COMPARISONS,
+    lambda inner: (
+        st.builds("({} {} {})".format, inner, st.sampled_from(["and", "or"]), inner) | st.builds("not {}".format, inner)
+    ),
+    max_leaves=5,
+)
+
+
+@given(CONDITIONS, st.lists(st.tuples(SHARES, SHARES, SHARES), max_size=5))
+def test_it_holds_as_in_python(text, rows):
+    scores = np.array(rows).reshape(-1, 3)
+    found = Condition(text).holds(dict(zip("abc", scores.T)))
+    assert found.tolist() == [bool(eval(text, {}, dict(zip("abc", row)))) for row in rows]
+
+
+def test_labels_may_be_quoted_or_of_a_model():
+    condition = Condition("'zh-cn' > .5 and quality.good >= -1 and 0.1 < en < 0.2 and True > 0")
+    assert condition.names == ("zh-cn", "quality.good", "en", "True")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "en", "en >", "en = 1", "f(en) > 1", "en > 'x' + 1", "en in [1]", "en > 1j", "en == 1"]
+)
+def test_what_is_no_condition_is_refused(text):
+    with pytest.raises(ValueError, match="where="):
+        Condition(text)
+    with pytest.raises(TypeError, match="where=3"):
+        Condition(3)

@@ -9,7 +9,7 @@ from streamnb.passes.run import run
 from streamnb.rows.opening import opened
 from streamnb.rows.splits import Folding
 from streamnb.stats import category_counts
-from streamnb.stats.category_counts import CountingCategories
+from streamnb.stats.category_counts import CategoryCounts, CountingCategories
 from streamnb.stats.tables import SparseTable
 
 rng = np.random.default_rng(0)
@@ -82,3 +82,27 @@ def test_memory_limit_is_kept():
     with pytest.raises(MemoryError, match=r"counts of the values of all columns .* hash_bits=20"):
         counted(memory_limit=2000)
     assert counted(memory_limit=1 << 20).sums.n_rows == N
+
+
+# ---- parts and files -------------------------------------------------------------------------------------------------
+
+
+GAPS = np.where(rng.random((300, 2)) < 0.1, np.nan, rng.integers(-4, 9, (300, 2)).astype(float))
+GROUPS, WEIGHTS = rng.integers(0, 3, 300), rng.random(300)
+
+
+def counts_of(rows=slice(None)):
+    task = CountTask(CountedColumns([]), None, Folding(2))
+    return run(task, opened(GAPS[rows], GROUPS[rows], WEIGHTS[rows]), RunOptions(progress=False))[0]
+
+
+def test_parts_of_other_values_merge_and_files_are_looked_at():
+    low, high = GAPS[:, 0] < 2, ~(GAPS[:, 0] < 2)
+    parts = counts_of(low) + counts_of(high)
+    np.testing.assert_array_equal(parts.sums.sum, counts_of().sums.sum)
+    np.testing.assert_array_equal((parts - counts_of(high)).sums.sum.sum(), counts_of(low).sums.sum.sum())
+    state = parts.arrays()
+    np.testing.assert_array_equal(CategoryCounts._from_state(state).values[1], parts.values[1])
+    for wrong in ({"values": state["values"][::-1].copy()}, {"n_values": state["n_values"] + 1}, {"sums": None}):
+        with pytest.raises(ValueError, match=r"values|counts|sums"):
+            CategoryCounts._from_state({**state, **wrong})
