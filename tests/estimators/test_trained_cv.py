@@ -164,33 +164,6 @@ def test_memory_changes_no_bit_of_models_that_go_further_than_those_of_folds(mod
     np.testing.assert_array_equal(little.predict_proba(X), whole.predict_proba(X))
 
 
-class Killed(BaseException):
-    """What ends a process."""
-
-
-def test_a_choice_that_was_killed_goes_on_to_the_same_bits(tmp_path, monkeypatch):
-    from streamnb.training.reading import SharedRead
-
-    model, folder = snb.SoftmaxRegressionCV([0.1, 10.0], **FEW), tmp_path / "reads"
-    expected, add, n_blocks = result(clone(model).fit(X, Y, WEIGHT)), SharedRead.add, []
-
-    def killed(task, partial, block):
-        n_blocks.append(1)
-        if len(n_blocks) == 4:
-            raise Killed
-        add(task, partial, block)
-
-    monkeypatch.setattr(SharedRead, "add", killed)
-    with pytest.raises(Killed):
-        clone(model).fit(X, Y, WEIGHT, checkpoint=folder)
-    kept = {path.name for path in folder.iterdir()}
-    assert kept == {"scan.snb", *(f"folds-01-read-00{i}.snb" for i in (1, 2, 3, 4))}
-    assert result(clone(model).fit(X, Y, WEIGHT, checkpoint=folder)) == expected
-    assert len(n_blocks) == 4 + 2  # the fourth read again, and the fifth
-    with pytest.raises(ValueError, match="is of another scan: penalties or start of the models had"):
-        clone(model).set_params(l2=[0.2, 10.0]).fit(X, Y, WEIGHT, checkpoint=folder)
-
-
 def test_what_is_refused():
     model = snb.SoftmaxRegressionCV
     for options, message in (
