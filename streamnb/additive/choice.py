@@ -415,47 +415,35 @@ def pair_gains(
     unit = float(np.abs(slopes).max(initial=0.0)) or 1.0
     gains = np.zeros((n_folds + 1, n_features, n_features))
     blocks = [np.arange(a, min(a + FEATURES_AT_ONCE, n_features)) for a in range(0, n_features, FEATURES_AT_ONCE)]
-    for one, other in combinations_with_replacement(blocks, 2):
-        hot, beside = StepIndicators(steps[:, one]), StepIndicators(steps[:, other])
+    starts = [np.concatenate([[0], np.cumsum(steps[:, some].max(axis=0, initial=0) + 1)]) for some in blocks]
+    for (one, of_one), (other, of_other) in combinations_with_replacement(zip(blocks, starts, strict=True), 2):
         for k in range(slopes.shape[1]):
-            sums = np.zeros((2, n_folds, hot.starts[-1], beside.starts[-1]))
+            sums = np.zeros((2, n_folds, of_one[-1], of_other[-1]))
             for number in range(n_folds):
                 within = np.flatnonzero(fold == number)
                 for rows in np.split(within, np.arange(ROWS_AT_ONCE, len(within), ROWS_AT_ONCE)):
-                    of_one, of_other = hot.of_rows(rows), beside.of_rows(rows)
+                    first_hot = _indicators(steps[np.ix_(rows, one)], of_one)
+                    second_hot = _indicators(steps[np.ix_(rows, other)], of_other)
                     for total, values in zip(sums[:, number], (slopes, curvature), strict=True):
                         rounded = np.rint(values[rows, k] / (unit * GRID)) * GRID
                         with one_thread():
-                            total += of_one.T @ (of_other * rounded[:, None])
+                            total += first_hot.T @ (second_hot * rounded[:, None])
             whole = sums.sum(axis=1)
             for number in range(n_folds + 1):
                 first, second = whole if number == n_folds else whole - sums[:, number]
-                gains[number][np.ix_(one, other)] += _gains(first * unit, second * unit, hot.starts, beside.starts, l2)
+                gains[number][np.ix_(one, other)] += _gains(first * unit, second * unit, of_one, of_other, l2)
     for of_fold in gains:
         upper = np.triu(of_fold, 1)
         of_fold[:] = upper + upper.T
     return gains
 
 
-class StepIndicators:
-    """Dense indicators of the steps of some features, of some rows at a time.
-
-    Attributes
-    ----------
-    starts : (n_features + 1,) ints
-        The first column of each feature, then the number of columns.
-    """
-
-    def __init__(self, steps: np.ndarray):
-        self._steps = steps
-        self.starts = np.concatenate([[0], np.cumsum(steps.max(axis=0, initial=0) + 1)])
-
-    def of_rows(self, rows: np.ndarray) -> np.ndarray:
-        """The indicators of these rows, (n_rows, n_columns)."""
-        hot, own = np.zeros((len(rows), self.starts[-1])), self._steps[rows]
-        row, feature = np.nonzero(own >= 0)
-        hot[row, self.starts[feature] + own[row, feature]] = 1.0
-        return hot
+def _indicators(steps: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Dense indicators of the steps of rows (n_rows, d), given the first column of each feature and their number."""
+    hot = np.zeros((len(steps), starts[-1]))
+    row, feature = np.nonzero(steps >= 0)
+    hot[row, starts[feature] + steps[row, feature]] = 1.0
+    return hot
 
 
 def _gains(first: np.ndarray, second: np.ndarray, rows: np.ndarray, columns: np.ndarray, l2: float) -> np.ndarray:

@@ -202,6 +202,7 @@ def fit_classes(
     sample, of_sample = yield from _sampled(coded, stats, rows, each * n_classes, options, stats.classes, each=each)
     drawn = sample.smaller(sample_size(coded)).drawn()
     judge = ClassJudge(name, drawn, losses, len(stats.folds), scorer)
+    judge.check()
     found = yield from _fitted(coded, given, counts, stats, sample, judge, request, options)
     return replace(found, report=report + of_sample + found.report)
 
@@ -408,7 +409,6 @@ def _fitted(
 
     `counts` are the weights of the rows with each code, and the rows of the `sample` are those to train on.
     """
-    judge.check()
     features = CodedFeatures(coded.firsts, counts, coded.ordered, coded.missing)
     alone = AdditiveTerms(features, tuple(request.resolutions))
     chooser = AdditiveChooser(alone, len(stats.folds), judge, options.memory_limit)
@@ -438,7 +438,7 @@ def _fitted(
     curvatures = losses.curvature() * (terms.layers.parts.T @ counts) * terms.factors(point["pair_factor"]) ** 2
     freedom = terms.layers.degrees_of_freedom(curvatures, point["l2"])
     tables = TermTables(coded.features, counts, deviations, freedom, stats.n_rows)
-    residuals = judge.residuals(held_out)
+    residuals = judge.residuals(held_out) if isinstance(judge, NumberJudge) else None
     return FittedTerms(columns, weights, intercept, tables, best, judged, losses, trained, report, residuals)
 
 

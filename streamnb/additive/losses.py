@@ -55,83 +55,12 @@ class Derivatives(NamedTuple):
     dispersion: float = 1.0
 
 
-class TermLosses:
-    """The losses of rows in the scores of a model, which takes `width` lanes.
-
-    Targets are (n_rows,). Arrays of scores and slopes are (n_rows, L), and slopes are those of weighted losses.
-    """
-
-    @property
-    def width(self) -> int:
-        raise NotImplementedError
-
-    # ---- of all rows, block by block ---------------------------------------------------------------------------------
-
-    def of_rows(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
-        """The targets and weights of the rows of a block."""
-        raise NotImplementedError
-
-    def sampled(self, rows: SampledRows) -> np.ndarray:
-        """The targets of sampled rows."""
-        raise NotImplementedError
-
-    def evaluated(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Slopes of the losses in the scores (n_rows, R), and the losses (n_rows, 1), of rows of weight 1."""
-        raise NotImplementedError
-
-    def at_start(self) -> float:
-        """The losses of all rows where models have no terms."""
-        raise NotImplementedError
-
-    def curvature(self) -> float:
-        """The second derivative of a row's loss there."""
-        raise NotImplementedError
-
-    def bounds(self, counts: np.ndarray, most: float) -> np.ndarray:
-        """Upper bounds of sums of ``abs(slope)`` over rows of these weights, where all losses are at most `most`."""
-        raise NotImplementedError
-
-    # ---- of sampled rows, in lanes -----------------------------------------------------------------------------------
-
-    def intercepts(
-        self, targets: np.ndarray, weight: np.ndarray, fold: np.ndarray, folds: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The weight of the rows outside each fold, (n_folds,), and the best intercepts, (n_folds, R)."""
-        raise NotImplementedError
-
-    def add(
-        self,
-        scores: np.ndarray,
-        step: np.ndarray,
-        length: np.ndarray,
-        rows: LaneRows,
-        slopes: np.ndarray,
-        work: np.ndarray,
-        losses: np.ndarray,
-    ) -> None:
-        """Add the losses at ``scores + length * step`` to `losses`, in the first lane of each model; write slopes."""
-        raise NotImplementedError
-
-    def curvatures(self, scores: np.ndarray, slopes: np.ndarray, rows: LaneRows, out: np.ndarray) -> None:
-        """Write the second derivatives in each score, given the slopes there."""
-        raise NotImplementedError
-
-    def curve(self, scores: np.ndarray, slopes: np.ndarray, step: np.ndarray, rows: LaneRows, out: np.ndarray) -> None:
-        """Add the second derivatives along a step, in the first lane of each model."""
-        raise NotImplementedError
-
-    def derivatives(self, scores: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> Derivatives:
-        """Those of the losses of rows, (n_rows, R), times their weights."""
-        raise NotImplementedError
-
-    def size(self, objective: np.ndarray, n_rows: np.ndarray) -> np.ndarray:
-        """What gains are compared with, (n_models,), given the objectives and the weight of the rows."""
-        return n_rows
-
-
 @dataclass(frozen=True, eq=False)
-class ClassLosses(TermLosses):
-    """Logistic losses of two classes, or the softmax losses of more. Classes without rows have no lane.
+class ClassLosses:
+    """Logistic losses of two classes, or the softmax losses of more, in the scores of a model.
+
+    A model takes `width` lanes; classes without rows have none. Targets are (n_rows,). Arrays of scores and slopes are
+    (n_rows, L), and slopes are those of weighted losses.
 
     Attributes
     ----------
@@ -150,9 +79,11 @@ class ClassLosses(TermLosses):
 
     @property
     def width(self) -> int:
+        """The targets and weights of the rows of a block."""
         return 1 if len(self.seen) == 2 else len(self.seen)
 
     def sampled(self, rows: SampledRows) -> np.ndarray:
+        """The targets of sampled rows."""
         return self.targets(np.asarray(rows.labels.indices, np.int64))
 
     def targets(self, codes: np.ndarray) -> np.ndarray:
@@ -165,6 +96,7 @@ class ClassLosses(TermLosses):
         return self.targets(codes), weight
 
     def evaluated(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Slopes of the losses in the scores (n_rows, R), and the losses (n_rows, 1), of rows of weight 1."""
         if self.width == 1:
             return Logistic().losses(scores, targets[:, None].astype(np.uint8))
         return Softmax().losses(scores, targets)
@@ -174,17 +106,21 @@ class ClassLosses(TermLosses):
         return self.weight[self.seen] / self.weight.sum()
 
     def at_start(self) -> float:
+        """The losses of all rows where models have no terms."""
         return -float(self.weight[self.seen] @ np.log(self._share))
 
     def curvature(self) -> float:
+        """The second derivative of a row's loss there."""
         return float((self._share * (1.0 - self._share)).mean())
 
     def bounds(self, counts: np.ndarray, most: float) -> np.ndarray:
+        """Upper bounds of sums of ``abs(slope)`` over rows of these weights, where all losses are at most `most`."""
         return counts
 
     def intercepts(
         self, targets: np.ndarray, weight: np.ndarray, fold: np.ndarray, folds: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
+        """The weight of the rows outside each fold, (n_folds,), and the best intercepts, (n_folds, R)."""
         n_classes = len(self.seen)
         of_class = np.array([np.bincount(targets, weight * (fold != one), n_classes) for one in folds])
         n_rows = of_class.sum(axis=1)
@@ -202,21 +138,25 @@ class ClassLosses(TermLosses):
         work: np.ndarray,
         losses: np.ndarray,
     ) -> None:
+        """Add the losses at ``scores + length * step`` to `losses`, in the first lane of each model; write slopes."""
         if self.width == 1:
             kernels.logistic_lanes(scores, step, length, *rows, slopes, work, losses)
         else:
             kernels.softmax_lanes(scores, step, length, *rows, slopes, len(self.seen), losses)
 
     def curvatures(self, scores: np.ndarray, slopes: np.ndarray, rows: LaneRows, out: np.ndarray) -> None:
+        """Write the second derivatives in each score, given the slopes there."""
         kernels.curvatures(slopes, rows.weight, rows.fold, rows.without, out)
 
     def curve(self, scores: np.ndarray, slopes: np.ndarray, step: np.ndarray, rows: LaneRows, out: np.ndarray) -> None:
+        """Add the second derivatives along a step, in the first lane of each model."""
         if self.width == 1:
             kernels.curve_logistic(slopes, step, rows.weight, rows.fold, rows.without, out)
         else:
             kernels.curve_softmax(slopes, step, *rows, len(self.seen), out)
 
     def derivatives(self, scores: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> Derivatives:
+        """Those of the losses of rows, (n_rows, R), times their weights."""
         slopes, _ = self.evaluated(scores, targets)
         if self.width == 1:
             curvatures = Logistic().hessian(scores, targets)
@@ -232,10 +172,14 @@ class ClassLosses(TermLosses):
         found[:, self.seen] = scores * np.array(signs) if self.width == 1 else scores
         return found
 
+    def size(self, objective: np.ndarray, n_rows: np.ndarray) -> np.ndarray:
+        """What gains are compared with, (n_models,), given the objectives and the weight of the rows."""
+        return n_rows
+
 
 @dataclass(frozen=True, eq=False)
-class NumberLosses(TermLosses):
-    """Losses of predicted numbers, in units of the deviance of a constant prediction.
+class NumberLosses:
+    """Losses of predicted numbers in units of the deviance of a constant prediction, with the methods of `ClassLosses`.
 
     Attributes
     ----------
@@ -386,44 +330,14 @@ class NumberLosses(TermLosses):
         return (rows.weight[some] / self.unit)[:, None] * (rows.fold[some, None] != rows.without)
 
 
+TermLosses = ClassLosses | NumberLosses
+
+
 # ---- judging ---------------------------------------------------------------------------------------------------------
 
 
-class TermJudge:
-    """What models of sampled rows minimise, and how they are judged on the rows of a fold.
-
-    Attributes
-    ----------
-    names : list of str
-        Of the scorers, the one that decides first.
-    rows : SampledRows
-    targets : (n_rows,)
-    losses : TermLosses
-    """
-
-    names: list[str]
-    rows: SampledRows
-    targets: np.ndarray
-    losses: TermLosses
-
-    def check(self) -> None:
-        """Raise where models without a fold, or scores of them, are not defined for these rows."""
-
-    def scores(self, scores: np.ndarray, some: np.ndarray) -> list[float]:
-        """What each scorer finds of the scores (n, R) of `some` rows."""
-        raise NotImplementedError
-
-    def penalty(self, l2: float, fold: int) -> float:
-        """The penalty of the lanes of a model without a fold."""
-        return l2
-
-    def residuals(self, scores: np.ndarray) -> Residuals | None:
-        """Those of the held-out scores of the rows, (n_rows, R), from which intervals of predictions follow."""
-        return None
-
-
-class ClassJudge(TermJudge):
-    """Judges probabilities of classes.
+class ClassJudge:
+    """What models of sampled rows minimise, and how probabilities of classes are judged on the rows of a fold.
 
     Parameters
     ----------
@@ -433,6 +347,12 @@ class ClassJudge(TermJudge):
     losses : ClassLosses
     n_folds : int
     scorer : Scorer
+
+    Attributes
+    ----------
+    names : list of str
+        Of the scorers, the one that decides first.
+    targets : (n_rows,)
     """
 
     def __init__(self, name: str, rows: SampledRows, losses: ClassLosses, n_folds: int, scorer: Scorer):
@@ -444,6 +364,7 @@ class ClassJudge(TermJudge):
         self._judge = FoldJudge(self._classes, scorer.needs, n_folds)  # of one model of a fold at a time
 
     def check(self) -> None:
+        """Raise where models without a fold, or scores of them, are not defined for these rows."""
         check_scorer(self._scorer, self._judge.evaluation(self._scheme, 1))
         for fold in range(self._n_folds):
             counted = self.rows.weight * (self.rows.fold != fold)
@@ -451,18 +372,20 @@ class ClassJudge(TermJudge):
             check_seen(seen.tolist(), self._name, fold)
 
     def scores(self, scores: np.ndarray, some: np.ndarray) -> list[float]:
+        """What each scorer finds of the scores (n, R) of `some` rows."""
         evaluation = self._judge.evaluation(self._scheme, 1)
         evaluation.add_margins(self._scheme, scores[:, :, None], self.targets[some], self.rows.weight[some])
         return [value for value, _, _ in results_of(self._scorer, evaluation)[0]]
 
     def penalty(self, l2: float, fold: int) -> float:
+        """The penalty of the lanes of a model without a fold."""
         if self.losses.width > 1 and len(np.unique(self.targets[self.rows.fold != fold])) == 2:
             return 2.0 * l2  # weights w / 2 and -w / 2 have half the penalty of the one row w of a model of two classes
         return l2
 
 
-class NumberJudge(TermJudge):
-    """Judges predicted numbers by the share of the deviance that they explain, or by scores of a search.
+class NumberJudge:
+    """The same of numbers, by the share of the deviance that they explain, or by scores of a search.
 
     Parameters
     ----------
@@ -476,7 +399,7 @@ class NumberJudge(TermJudge):
 
     def __init__(self, rows: SampledRows, losses: NumberLosses, scoring: NumberScoring | None = None):
         self.rows, self.targets = rows, losses.sampled(rows)
-        self.losses: NumberLosses = losses
+        self.losses = losses
         self._scoring, self.names = scoring, ["d2"] if scoring is None else scoring[1]
 
     def scores(self, scores: np.ndarray, some: np.ndarray) -> list[float]:
@@ -494,3 +417,9 @@ class NumberJudge(TermJudge):
         held_out = HeldOutResiduals.asked(self.losses.loss, False, None, np.zeros((1, 1)))
         held_out.add_predicted(self.rows.labels.data, self.losses.predictions(scores[:, 0]), self.rows.weight)
         return held_out.found()
+
+    def penalty(self, l2: float, fold: int) -> float:
+        return l2
+
+
+TermJudge = ClassJudge | NumberJudge

@@ -121,7 +121,7 @@ class AdditiveRegressor(AdditiveModel, GeneralizedRegressor):
         self.seed, self.tol, self.max_passes = seed, tol, max_passes
 
     @property
-    def _loss(self) -> TweedieLoss:  # type: ignore[override]
+    def _loss(self) -> TweedieLoss:
         power = POWERS.get(self.loss, self.power)
         return TweedieLoss(power, "log" if power else "identity")
 

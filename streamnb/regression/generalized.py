@@ -61,7 +61,7 @@ class GeneralizedRegressor(LinearRegressor):
         self.tol, self.max_passes = tol, max_passes
 
     @property
-    def _loss(self) -> TweedieLoss:  # type: ignore[override]
+    def _loss(self) -> TweedieLoss:
         return TweedieLoss(self._power, "log")
 
     def _check_params(self) -> None:
@@ -503,7 +503,7 @@ class TweedieRegressor(GeneralizedRegressor):
         self.standardize, self.tol, self.max_passes = standardize, tol, max_passes
 
     @property
-    def _loss(self) -> TweedieLoss:  # type: ignore[override]
+    def _loss(self) -> TweedieLoss:
         return _tweedie(self.power, self.link)
 
 
@@ -632,5 +632,5 @@ class TweedieRegressorCV(GeneralizedRegressorCV):
         self.standardize, self.tol, self.max_passes = standardize, tol, max_passes
 
     @property
-    def _loss(self) -> TweedieLoss:  # type: ignore[override]
+    def _loss(self) -> TweedieLoss:
         return _tweedie(self.power, self.link)

@@ -79,7 +79,6 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     residuals_: Residuals | None = None
     has_offset_: bool | None = None
     _preparation = Preparation()
-    _loss: TweedieLoss = SQUARES
     _sums: ColumnProfile | None = None  # of the rows of the fit, where there is no `stats_`
     _kept_wide: tuple[str, ...] = _WIDE  # what files keep of models without sums
     fit_intercept: bool
@@ -94,6 +93,11 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         return guesses.expected_attribute(self, name)
 
     # ---- defined by a subclass ---------------------------------------------------------------------------------------
+
+    @property
+    def _loss(self) -> TweedieLoss:
+        """What weights minimise."""
+        return SQUARES
 
     def _check_params(self) -> None:
         """Raise for parameters that are invalid for any data."""
