@@ -96,13 +96,6 @@ def _name(node: Any) -> str | None:
     return None
 
 
-class Ranked(NamedTuple):
-    """The rows of a part: scores as whole numbers in the same order, and groups, -1 for rows that are not ranked."""
-
-    order: np.ndarray
-    groups: np.ndarray
-
-
 @dataclass(frozen=True)
 class RankedRows:
     """Ranks rows by the scores that a first pass has stored.
@@ -158,8 +151,8 @@ class RankedRows:
             with self.folder.writing(self.repeats.format(part.number)) as file:
                 np.save(file, repeated)
 
-    def ranked(self, odds: np.ndarray, part: CorpusPart) -> Ranked:
-        """The order and the groups of the rows of a part."""
+    def ranked(self, odds: np.ndarray, part: CorpusPart) -> tuple[np.ndarray, np.ndarray]:
+        """Scores of the rows of a part as whole numbers in the same order; their groups, -1 for rows not ranked."""
         keys, groups = odds[:, 0], np.zeros(len(odds), np.int64)
         if self.labels.n_wanted > 1:
             groups = np.nan_to_num(odds[:, -1], nan=-1.0).astype(np.int64)
@@ -169,7 +162,7 @@ class RankedRows:
         fits = ~(np.isnan(odds[:, 0]) | self.repeated(part, len(odds)))
         if self.condition is not None or self.threshold is not None:
             fits &= fit(self.labels.scores(odds), self.labels, self.condition, self.threshold)
-        return Ranked(ordered(keys), np.where(fits, groups, -1))
+        return ordered(keys), np.where(fits, groups, -1)
 
 
 def fit(
@@ -187,14 +180,14 @@ class Cut(NamedTuple):
     last: np.ndarray
     ties: dict[int, np.ndarray]
 
-    def chosen(self, ranked: Ranked, part: CorpusPart) -> np.ndarray:
+    def chosen(self, order: np.ndarray, groups: np.ndarray, part: CorpusPart) -> np.ndarray:
         """A mask of the rows of a part that are chosen; of equal rows the first ones."""
-        chosen = np.zeros(len(ranked.order), bool)
+        chosen = np.zeros(len(order), bool)
         n_ties = self.ties.get(part.number, np.zeros(len(self.last), np.int64))
         for group, last in enumerate(self.last):
-            members = ranked.groups == group
-            chosen |= members & (ranked.order > last)
-            chosen[np.flatnonzero(members & (ranked.order == last))[: n_ties[group]]] = True
+            members = groups == group
+            chosen |= members & (order > last)
+            chosen[np.flatnonzero(members & (order == last))[: n_ties[group]]] = True
         return chosen
 
 

@@ -298,7 +298,8 @@ class KeepChosen(PartWork):
         """The log-odds of the rows of a part, which are chosen, and which repeat others."""
         assert self.cut is not None
         odds = self.ranking.stored(part)
-        chosen = self.cut.chosen(self.ranking.ranked(odds, part), part)
+        order, groups = self.ranking.ranked(odds, part)
+        chosen = self.cut.chosen(order, groups, part)
         return odds, chosen, self.ranking.repeated(part, len(odds))
 
     def made(self, rows: Any, begun: tuple[np.ndarray, ...], job: Any) -> Made:

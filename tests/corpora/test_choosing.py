@@ -41,7 +41,7 @@ def ranked_rows(odds, cuts, **options):
 
 def chosen(rows, parts, wanted):
     cut = cut_of(rows, parts, wanted, RunOptions(n_threads=1))
-    return np.concatenate([cut.chosen(rows.ranked(rows.stored(part), part), part) for part in parts])
+    return np.concatenate([cut.chosen(*rows.ranked(rows.stored(part), part), part) for part in parts])
 
 
 def labels(n_wanted=1, names=("a",)):
