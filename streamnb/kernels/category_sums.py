@@ -38,7 +38,7 @@ def count_numbers(values, codes, weight, first, sums, seen):
     """
     for i in range(first, len(values)):
         if i + AHEAD < len(values) and 0.0 <= values[i + AHEAD] < len(sums):
-            prefetch(sums, np.int64(values[i + AHEAD]), codes[i + AHEAD])
+            prefetch(sums, int(values[i + AHEAD]), codes[i + AHEAD])
         x = values[i]  # read once: other threads may change it
         if not 0.0 <= x < len(sums):
             return i
