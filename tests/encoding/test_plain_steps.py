@@ -3,6 +3,7 @@
 import numpy as np
 
 from streamnb.encoding.plain_steps import Indicators, RowStep
+from streamnb.kernels import row_values
 from tests.support.refusals import refused
 
 X = np.array([[0.0, 3.0, 4.0], [0.0, 0.0, 0.0]])
@@ -21,6 +22,13 @@ def test_products_stand_behind_the_columns():
     for wrong in (np.zeros((2, 3), np.int64), np.zeros(2, np.int64), np.zeros((2, 2))):
         with refused(ValueError, "value|there is no step 'products'"):
             RowStep._from_state({"do": "products", "value": wrong, "columns": None})
+
+
+def test_logarithms_have_the_bits_of_compiled_loops():
+    x = np.abs(np.random.default_rng(0).normal(size=(50, 40))) * (np.arange(40) % 3)
+    compiled = np.empty(x.size)
+    row_values.transform_values(x.ravel(), row_values.LOG1P, compiled)
+    assert (RowStep("log1p").of(x).ravel() == compiled).all()
 
 
 def test_wrong_steps_are_refused():
