@@ -1,6 +1,6 @@
 """`sequences`: opens FASTA and FASTQ files, or strings, with a column for each k-mer.
 
-The loops over bytes are in `kernels/kmers`.
+The loops over bytes are in `kernels/ngrams`.
 """
 
 import os
@@ -19,8 +19,7 @@ from streamnb.core.row_checks import check_labels
 from streamnb.core.stored_files import is_url
 from streamnb.core.threads import check_n_threads, n_cores
 from streamnb.encoding.encoding import Encoding
-from streamnb.kernels import kmers
-from streamnb.kernels.ngrams import DIGIT
+from streamnb.kernels import ngrams
 from streamnb.rows.boundary import holds_texts
 from streamnb.rows.files import compression_of, content_of, files_at, holds_numbers
 from streamnb.rows.labels import Column, numbered, open_columns
@@ -197,11 +196,11 @@ def sequences(
 
 
 def _kinds() -> np.ndarray:
-    """The kind of each byte: the number of a letter, or as in `kernels/kmers`."""
-    kinds = np.full(256, kmers.WRONG, np.uint8)
-    kinds[[ord(sign) for sign in "\n\r\t "]] = kmers.IGNORED
+    """The kind of each byte: the number of a letter, or as in `kernels/ngrams`."""
+    kinds = np.full(256, ngrams.WRONG, np.uint8)
+    kinds[[ord(sign) for sign in "\n\r\t "]] = ngrams.IGNORED
     numbers = {letter: number for number, letter in enumerate(LETTERS)} | {"U": 3}
-    numbers |= dict.fromkeys(AMBIGUITY, kmers.AMBIGUOUS)
+    numbers |= dict.fromkeys(AMBIGUITY, ngrams.AMBIGUOUS)
     for letter, number in numbers.items():
         kinds[[ord(letter), ord(letter.lower())]] = number
     return kinds
@@ -269,10 +268,10 @@ class KMers(persistence.Parameters, Encoding):
         """Counts of k-mers, (n_rows, n_columns), with sorted columns."""
         sizes = sequences.stops - sequences.starts
         longest, total, n_rows = int(sizes.max(initial=0)), int(sizes.sum()), len(sizes)
-        keys, places = np.empty((2, longest), np.uint32), np.empty(1 << DIGIT, np.int64)
+        keys, places = np.empty((2, longest), np.uint32), np.empty(1 << ngrams.DIGIT, np.int64)
         lengths, indptr = np.empty(n_rows, np.int64), np.zeros(n_rows + 1, np.int64)
         indices, data = np.empty(total, np.int32), np.empty(total, np.float32)
-        wrong = kmers.count_kmers(
+        wrong = ngrams.count_kmers(
             sequences.buffer, sequences.starts, sequences.stops, KINDS, self.k, self._numbers, self.n_columns,
             keys[0], keys[1], places, lengths, indptr, indices, data,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""N-grams of words, characters and bytes of UTF-8 texts, counted by row: CSR with sorted columns.
+"""N-grams of words, characters and bytes of UTF-8 texts, and k-mers of nucleotides, counted by row: sorted CSR.
 
 A text is normalised to a line of units: words of at least two characters, each followed by a space, all characters
 with runs of spaces merged, or all bytes. An n-gram is then a contiguous part of the line and is hashed in place.
@@ -9,15 +9,113 @@ with runs of spaces merged, or all bytes. An n-gram is then a contiguous part of
 import numpy as np
 
 from streamnb.kernels.compiler import brick, kernel, part
-from streamnb.kernels.digits import COPIED, LOW32, STRIDE, copy_letters, four_bytes, lowest_bit, place, word_bits
-from streamnb.kernels.murmur import hash_bytes, hash_ngrams, hash_of, same
+from streamnb.kernels.digits import (
+    COPIED,
+    LOW32,
+    STRIDE,
+    copy_letters,
+    four_bytes,
+    lowest_bit,
+    place,
+    rotated,
+    word_bits,
+)
 
 CODE, WORD, SPACE, HARD = (1 << 21) - 1, 1 << 21, 1 << 22, 1 << 23
 BLANK = 32
 WORDS, CHARACTERS, BYTES = 0, 1, 2
 SPARE = 32  # bytes after a line that may be written or read, and are ignored
 KEY_FACTOR, KEY_BITS = 2442741, (1 << 40) - 1  # of hashes of keys, whose products fit int64
+SHORT = 2  # groups of four bytes that are always mixed, and used where present: most words have no more
+AMBIGUOUS, IGNORED, WRONG = 4, 5, 6  # kinds of bytes beside the four letters, 0 to 3
 DIGIT = 11  # bits of a column in one pass of the radix sort, at most
+
+
+# ---- MurmurHash3 (x86, 32 bits; Appleby 2011) of parts of a line, after which at least eight bytes may be read ----
+
+
+@brick
+def mixed(k):
+    # only the low 32 bits of this and later values count
+    return rotated(k * 0xCC9E2D51, 15) * 0x1B873593
+
+
+@brick
+def with_four(h, line, at):
+    # the state of the hash after four more bytes
+    return rotated(h ^ mixed(four_bytes(line, at)), 13) * 5 + 0xE6546B64
+
+
+@brick
+def finished(h, line, at, end, length):
+    # the hash from the state and up to three last bytes; later bytes are masked, and 0 mixes to 0
+    h ^= mixed(four_bytes(line, at) & ((1 << (int(end - at) << 3)) - 1))
+    h = (h ^ int(length)) & LOW32
+    h = ((h ^ h >> 16) * 0x85EBCA6B) & LOW32
+    h = ((h ^ h >> 13) * 0xC2B2AE35) & LOW32
+    return h ^ h >> 16
+
+
+@brick
+def with_fours(h, line, at, end):
+    # the state after all groups of four bytes, and their end; mixing unused groups avoids a branch misprediction
+    n = (end - at) >> 2
+    for k in range(SHORT):
+        more = with_four(h, line, at + 4 * k)
+        h = more if k < n else h
+    for k in range(SHORT, n):
+        h = with_four(h, line, at + 4 * k)
+    return h, at + 4 * n
+
+
+@brick
+def hash_of(line, begin, end, seed):
+    h, at = with_fours(int(seed), line, begin, end)
+    return finished(h, line, at, end, end - begin)
+
+
+@brick
+def same(line, begin, end, other, first, last):
+    if end - begin != last - first:
+        return False
+    for j in range(end - begin):  # noqa: SIM110 - no generators here
+        if line[begin + j] != other[first + j]:
+            return False
+    return True
+
+
+@part
+def hash_ngrams(line, units, n_units, shortest, longest, seed, hashes):
+    # the hashes of all n-grams, by first unit, then by length, since these share their first bytes
+    k = 0
+    for first in range(n_units):
+        h, begin = int(seed), units[0, first]
+        at = begin
+        for n in range(1, min(longest, n_units - first) + 1):
+            end = units[1, first + n - 1]
+            h, at = with_fours(h, line, at, end)
+            if n >= shortest:
+                hashes[k] = finished(h, line, at, end, end - begin)
+                k += 1
+    return k
+
+
+@part
+def hash_bytes(line, n_units, shortest, longest, seed, hashes):
+    # the same where each unit is a byte
+    k = 0
+    for first in range(n_units):
+        h = int(seed)
+        for n in range(1, min(longest, n_units - first) + 1):
+            if n & 3 == 0:
+                h = with_four(h, line, first + n - 4)
+            if n >= shortest:
+                hashes[k] = finished(h, line, first + (n & ~3), first + n, n)
+                k += 1
+    return k
+
+
+# ---- texts -----------------------------------------------------------------------------------------------------------
 
 
 @kernel
@@ -354,3 +452,33 @@ def sort_by_digit(keys, n, low, places, out):
         digit = np.uint64((int(keys[k]) >> low) & mask)
         out[np.uint64(places[digit])] = keys[k]
         places[digit] += 1
+
+
+# ---- nucleotides -----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def count_kmers(
+    buffer, starts, stops, kinds, k, numbers, n_columns, keys, sorted_keys, places, lengths, indptr, indices, data
+):
+    # the k-mers of each sequence as CSR: indptr[0] = 0, columns ascend in each row; lengths[i]: the letters of row i.
+    # The code of a k-mer has two bits for each letter; its column is numbers[code], or the code if there are none.
+    # Returns the position of the first wrong byte, -1 if there is none
+    mask = (1 << (2 * k)) - 1
+    for i in range(len(starts)):
+        code, run, n, length = 0, 0, 0, 0  # `run` letters, of which none is ambiguous, precede
+        for at in range(starts[i], stops[i]):
+            kind = int(kinds[int(buffer[at])])
+            if kind < AMBIGUOUS:
+                code, run, length = (code << 2 | kind) & mask, run + 1, length + 1
+                if run >= k:
+                    column = code if len(numbers) == 0 else int(numbers[code])
+                    keys[n] = column << 1  # the low bit is a sign, of which k-mers have none
+                    n += 1
+            elif kind == AMBIGUOUS:
+                run, length = 0, length + 1
+            elif kind == WRONG:
+                return at
+        lengths[i] = length
+        indptr[i + 1] = count_keys(keys, sorted_keys, n, n_columns, places, 0, indices, data, indptr[i])
+    return -1

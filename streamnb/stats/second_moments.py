@@ -9,7 +9,7 @@ import numpy as np
 
 from streamnb.core import arguments, memory, messages
 from streamnb.core.threads import one_thread
-from streamnb.kernels import bits, class_sums
+from streamnb.kernels import class_sums
 from streamnb.kernels import products as kernels
 from streamnb.rows.boundary import Survey
 from streamnb.rows.row_blocks import Chunk, CSRChunk, DenseChunk, Entries, frozen
@@ -157,14 +157,14 @@ class ProductSums:
     def _count(self, values: np.ndarray, entries: Entries) -> None:
         """Add the numbers of rows in which both features of a pair are present."""
         n_features = values.shape[1]
-        step = bits.WORD * max(PACKED // n_features, FEWEST_WORDS)
+        step = kernels.WORD * max(PACKED // n_features, FEWEST_WORDS)
         for own in _alike(entries.codes):
             counts, rows = np.zeros(n_pairs(n_features)), entries.rows[own]
             for first in range(0, len(rows), step):
                 some = rows[first : first + step]
-                words = np.empty((-(-len(some) // bits.WORD), n_features), np.uint64)
-                bits.pack(values, some, self._above, words)
-                bits.count_pairs(np.ascontiguousarray(words.T), counts)
+                words = np.empty((-(-len(some) // kernels.WORD), n_features), np.uint64)
+                kernels.pack(values, some, self._above, words)
+                kernels.count_pairs(np.ascontiguousarray(words.T), counts)
             self._wait(entries.codes[own][:1], counts[None])
 
     def _sparse(self, tile: CSRChunk) -> bool:

@@ -10,16 +10,16 @@ import numpy as np
 from streamnb.core import arguments, row_checks
 from streamnb.fits.fit import reads_of
 from streamnb.models.linear import LinearModel
-from streamnb.passes.contract import Reading, Report, RunOptions
+from streamnb.passes.contract import Reading, ReadRequest, Report, RunOptions
 from streamnb.problem.schemes import Scheme, as_scheme
 from streamnb.rows.preparing import RowOptions
+from streamnb.rows.source import NarrowSource
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.second_moments import Products
+from streamnb.stats.second_moments import Products, scatter_of_varying
 from streamnb.training.data import TrainingData, TrainingRows, start_weights
 from streamnb.training.method import Judge, Method, Trained, Trainer
 from streamnb.training.objectives import MOMENTS, RowSums, Softmax, features_used, inverse_frequency, scale_by_deviation
-from streamnb.training.products import products_of
 from streamnb.training.reading import ReadTask
 from streamnb.training.row_path import RowsInMemory
 from streamnb.training.sampled_curvature import TrainingSample
@@ -280,3 +280,17 @@ def check_rows(number: int, found: np.ndarray, before: int) -> None:
             f"X gave {n_rows} rows in read {number} and {before} in the scan; a callable should return a fresh "
             "iterator of the same rows, in the same order, each time"
         )
+
+
+def products_of(
+    rows: TrainingRows, prepared: RowOptions, options: RunOptions, features: np.ndarray
+) -> Reading[tuple[np.ndarray, np.ndarray]]:
+    """Which of the features vary, and the sums of products of these about their means, for conjugate gradients.
+
+    `prepared` is what is still to be done to the rows of training as they are read.
+    """
+    few = NarrowSource(rows.read, prepared, features, rows.n_features)
+    how, limit = Products(pooled=True), options.memory_limit
+    scan = ClassScan(("sum", "gram"), RowOptions(), how=how, memory_limit=limit, of_all=True)
+    sums, _ = yield ReadRequest(scan, few, options.of_pass("products"))
+    return scatter_of_varying(sums)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamnb.encoding.sequences import KINDS, KMers
-from streamnb.kernels import kmers
+from streamnb.kernels import ngrams
 from streamnb.kernels.ngrams import DIGIT
 from streamnb.rows.texts import of_strings
 from tests.support.reference_kmers import counted
@@ -41,4 +41,4 @@ def test_the_first_wrong_byte_is_found(sequence, at):
     lengths, indptr, indices, data = np.zeros(1, int), np.zeros(2, int), np.empty(n, np.int32), np.empty(n, np.float32)
     numbers = np.empty(0, np.int32)
     arguments = texts.buffer, texts.starts, texts.stops, KINDS, 2, numbers, 16, *keys, places
-    assert kmers.count_kmers(*arguments, lengths, indptr, indices, data) == at
+    assert ngrams.count_kmers(*arguments, lengths, indptr, indices, data) == at

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from sklearn.utils import murmurhash3_32
 
 from streamnb.kernels.compiler import kernel
-from streamnb.kernels.murmur import hash_bytes, hash_ngrams, hash_of
+from streamnb.kernels.ngrams import hash_bytes, hash_ngrams, hash_of
 
 SPARE = 8
 
