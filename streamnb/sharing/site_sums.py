@@ -29,7 +29,8 @@ class Site(persistence.Parameters):
     levels: dict[str, int]
     fingerprint: str
 
-    def __add__(self, other: Site) -> Site:
+    def followed_by(self, other: Site) -> Site:
+        """The site with further rows; the fingerprint tells their order."""
         fingerprint = persistence.digest([self.fingerprint, other.fingerprint])
         levels = _both(self.levels, other.levels)
         return Site(self.rows + other.rows, self.outside + other.outside, levels, fingerprint)
@@ -105,7 +106,10 @@ class SiteSums(persistence.Saved):
                 messages.warn(f"site {name!r} has the same sums as {same[0]!r}: is it there twice? Both are counted")
             elif name in self.sites:
                 messages.warn(f"site {name!r} is there twice, with different sums; both are counted")
-        sites, by_site = _both(self.sites, other.sites), _both(self.by_site, other.by_site)
+        by_site = _both(self.by_site, other.by_site)
+        sites = self.sites | other.sites
+        for name in self.sites.keys() & other.sites.keys():
+            sites[name] = self.sites[name].followed_by(other.sites[name])
         return SiteSums(self.schema, sites, self.total + other.total, by_site)
 
     def __radd__(self, other: Any) -> Any:
