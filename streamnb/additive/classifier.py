@@ -211,7 +211,8 @@ class AdditiveClassifier(AdditiveModel, TrainedClassifier):
         """
         self._check_params()
         beside, n_bins = (groups, self.folds), int(max(self.resolutions))
-        given = with_table(given, ANY, beside=beside, bins=n_bins, min_count=self.min_count)
+        X, y, weight = given
+        given = with_table(X, y, weight, ANY, beside=beside, bins=n_bins, min_count=self.min_count)
         rows = opened_to_read_again(self, given, options, layer, beside)
         coded = yield from self._coded(rows, options)
         options = replace(options, checkpoint=checkpoint_folder(options.checkpoint))

@@ -162,7 +162,7 @@ class AdditiveRegressor(AdditiveModel, GeneralizedRegressor):
             hint_at_classes(y)
         beside, n_bins = (groups, self.folds, offset), int(max(self.resolutions))
         how: dict[str, Any] = {"labelled": TARGETS, "beside": beside}
-        X, y, weight = with_table((X, y, weight), ANY, **how, bins=n_bins, min_count=self.min_count)
+        X, y, weight = with_table(X, y, weight, ANY, **how, bins=n_bins, min_count=self.min_count)
         look = partial(preparation.remember_names, self)
         rows = opened(X, y, weight, **how, look=look, layer=layer, numbers=ANY)
         self._preparation = preparation.Preparation(rows.encoding, layer, rows.label)

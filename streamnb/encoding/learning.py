@@ -327,18 +327,6 @@ def matrix(step: LearnedStep, rows: Source) -> Any:
     return answer(step.applied, rows, width, None, join=join, meta=meta, missing=True)
 
 
-def check_learned(transform: Any, step: Any, coded: bool = False) -> Any:
-    """Check that a step loaded from a file fits `transform`, or is one of categorical columns if `coded`."""
-    request = to_learn(transform)
-    default: type = CategoryColumns if coded else type(None)
-    kind: Any = default if request is None else BinEdges if isinstance(request, LearnsBins) else QuantileNormal
-    if not isinstance(step, kind):
-        raise ValueError(f"transform={request!r} should come with what was learned for it, not {type(step).__name__}")
-    if isinstance(request, LearnsBins) and step is not None:
-        request.check_for(step.n_features)
-    return step
-
-
 def _joined(pieces: list[Any]) -> Any:
     """Stack blocks of rows."""
     return sp.vstack(pieces, format="csr") if len(pieces) > 1 else pieces[0]

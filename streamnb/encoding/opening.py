@@ -100,7 +100,7 @@ def opened(
     elif texts:
         X, y, sample_weight = text(X, y=y, weight=sample_weight), None, None
     else:
-        X, y, sample_weight = with_table((X, y, sample_weight), numbers, labelled=labelled, beside=beside)
+        X, y, sample_weight = with_table(X, y, sample_weight, numbers, labelled=labelled, beside=beside)
     how: dict[str, Any] = {"labelled": labelled, "look": look, "layer": layer, "beside": beside}
     rows = opening.opened(X, y, sample_weight, **how)
     if isinstance(rows, SvmlightSource):
@@ -116,13 +116,19 @@ def check_layer(X: Any, layer: str) -> None:
 
 
 def with_table(
-    given: Any, numbers: str = COMPLETE, *, labelled: Labelled = True, beside: Iterable[Any] = (), **columns: Any
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    numbers: str,
+    *,
+    labelled: Labelled = True,
+    beside: Iterable[Any] = (),
+    **columns: Any,
 ) -> tuple[Any, Any, Any]:
     """X, y and sample_weight, where X is a table that has to be encoded opened with these options of `table`.
 
     To predict targets, numbers of a table stay as they are, and targets that are no column of it stay beside.
     """
-    X, y, sample_weight = given
     X = as_table(X, isinstance(y, str))
     if not is_table(X):
         return X, y, sample_weight

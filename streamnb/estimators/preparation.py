@@ -26,7 +26,6 @@ from streamnb.encoding.learning import (
     ChosenColumns,
     LearnsBins,
     StepsOfFolds,
-    check_learned,
     learned_by_fold,
     learned_levels,
     prepared,
@@ -125,7 +124,19 @@ class StepRequest:
 
     def check(self, step: Any) -> None:
         """Raise where a step loaded from a file does not match the request."""
-        check_learned(self.transform, step, self.coded is not None)
+        request = to_learn(self.transform)
+        kind: Any = type(None)
+        if isinstance(request, LearnsBins):
+            kind = BinEdges
+        elif request is not None:
+            kind = QuantileNormal
+        elif self.coded is not None:
+            kind = CategoryColumns
+        if not isinstance(step, kind):
+            given = type(step).__name__
+            raise ValueError(f"transform={request!r} should come with what was learned for it, not {given}")
+        if isinstance(request, LearnsBins):
+            request.check_for(step.n_features)
 
 
 @dataclass(frozen=True, eq=False)

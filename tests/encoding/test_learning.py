@@ -11,12 +11,12 @@ from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.learning import (
     ChosenColumns,
     check_applied,
-    check_learned,
     check_maps,
     learned_maps,
     loaded_maps,
     quantile_normal,
 )
+from streamnb.estimators.preparation import StepRequest
 from streamnb.fits.passes import StatisticTask
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run, run_reads
@@ -93,7 +93,7 @@ REFUSED = {
         r"transform='quantile' is unknown.*'quantile_normal', .* or snb.Bins",
     ),
     "bins for ranks": (
-        lambda: check_learned("quantile_normal", BinEdges([np.array([2.5])], np.zeros(1, bool))),
+        lambda: StepRequest("LinearNB", "quantile_normal").check(BinEdges([np.array([2.5])], np.zeros(1, bool))),
         r"transform='quantile_normal' should come with .* not BinEdges",
     ),
     "a pair of other columns": (
