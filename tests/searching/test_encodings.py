@@ -9,7 +9,7 @@ from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 
 import streamnb as snb
-from streamnb.encoding.opening import is_raw_table
+from streamnb.encoding.opening import is_raw
 
 rng = np.random.default_rng(4)
 N = 120
@@ -164,7 +164,7 @@ def test_a_path_is_a_table_and_frames_of_numbers_are_rows(tmp_path):
     assert of_path.best_.predict(str(tmp_path / "flights.csv")).tolist() == of_frame.best_.predict(FRAME).tolist()
     with pytest.raises(TypeError, match="others= needs rows and labels in memory"):
         snb.search(str(tmp_path / "flights.csv"), "late", others={"logistic": LogisticRegression()}, **QUIET)
-    assert is_raw_table(FRAME) and not is_raw_table(FRAME[["miles"]]) and not is_raw_table(np.ones((2, 2)))
+    assert is_raw(FRAME) and not is_raw(FRAME[["miles"]]) and not is_raw(np.ones((2, 2)))
 
 
 def test_what_is_wrong_is_said():
