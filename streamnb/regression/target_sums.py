@@ -136,10 +136,6 @@ class TargetSums(persistence.Saved):
     def __repr__(self) -> str:
         return f"<TargetSums: {self.n_rows:,} rows, {self.n_features:,} features, {self.n_targets:,} targets>"
 
-    def arrays(self) -> dict[str, Any]:
-        """All content by name."""
-        return self._to_state()
-
     def _check_loaded(self) -> None:
         if not 0 < self.n_targets < self.joined.n_features or self.joined.moments != ("sum", "gram"):
             raise ValueError(f"n_targets={self.n_targets} does not go with {self.joined!r}")

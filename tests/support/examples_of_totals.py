@@ -28,6 +28,8 @@ from streamnb.problem.losses import SQUARES
 from streamnb.problem.penalties import Pull
 from streamnb.problem.schemes import Joint, MultiLabel
 from streamnb.regression.judged import VALUES, NumberRows, NumberTallies
+from streamnb.regression.penalised import Ridge
+from streamnb.regression.target_sums import TargetSums
 from streamnb.rows.opening import opened
 from streamnb.rows.row_blocks import DenseChunk
 from streamnb.scanning.describing import _Look, _Sample
@@ -194,6 +196,7 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
     TableCounts: every(counted_columns),
     ValueCells: every(lambda seed: cells_of(np.random.default_rng(seed).normal(size=3000))),
     Report: every(lambda seed: Report(seed + 1, 8, 2, 0.5, 0.25, seed / 4.0, 0.125)),
+    TargetSums: every(lambda seed: Ridge().fit(COUNTS[seed::3], COUNTS[seed::3, 0] + 1.0).stats_),
     Written: every(lambda seed: Written(seed + 3, seed, 1, 100 * seed, 1, seed % 2, seed / 4.0)),
     Pull: every(lambda seed: PULLS[seed]),
     RowMeans: every(means),
