@@ -41,14 +41,20 @@ def module_of(command: str) -> Any:
     """The module of a command, which is imported now."""
     match COMMANDS[command][0]:
         case "fit":
-            from streamnb.cli import fit_commands as module
+            from streamnb.cli import fit_commands
+
+            return fit_commands
         case "read":
-            from streamnb.cli import read_commands as module
+            from streamnb.cli import read_commands
+
+            return read_commands
         case "sharing":
-            from streamnb.cli import sharing_commands as module
-        case _:
-            from streamnb.cli import predict_command as module
-    return module
+            from streamnb.cli import sharing_commands
+
+            return sharing_commands
+    from streamnb.cli import predict_command
+
+    return predict_command
 
 
 class _Commands(click.Group):
