@@ -5,6 +5,7 @@ import pytest
 from sklearn.utils import murmurhash3_32
 
 from streamnb.encoding.ngrams import NGrams, hashes_of, rules
+from streamnb.encoding.records import tokens
 from streamnb.kernels import ngrams
 from streamnb.rows.texts import of_parts, of_strings
 
@@ -23,7 +24,7 @@ def test_counts_are_those_of_the_tokens_that_python_finds(grams):
     found = grams(of_strings(LINES)).toarray()
     for line, row in zip(LINES, found):
         expected = np.zeros(grams.n_features)
-        for seed, token in grams.tokens(line.encode()):
+        for seed, token in tokens(grams, line.encode()):
             expected[abs(murmurhash3_32(token, seed)) % grams.n_features] += 1
         assert row.tolist() == expected.tolist()
 
@@ -45,7 +46,7 @@ def test_words_are_the_same_wherever_a_text_lies(grams):
     # those with others behind them are read many letters at a time
     found = grams(of_strings([*LINES, *LONG, "-" * 40]))
     for row, line in enumerate([*LINES, *LONG]):
-        columns = [abs(murmurhash3_32(token, seed)) % grams.n_features for seed, token in grams.tokens(line.encode())]
+        columns = [abs(murmurhash3_32(token, seed)) % grams.n_features for seed, token in tokens(grams, line.encode())]
         expected, counts = np.unique(np.array(columns, int), return_counts=True)
         mine = slice(*found.indptr[row : row + 2])
         assert found.indices[mine].tolist() == expected.tolist() and found.data[mine].tolist() == counts.tolist()
