@@ -1,6 +1,6 @@
 """One pass over the blocks of a Dask array, merged in a tree."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial, reduce
 from operator import add
 from typing import Any
@@ -120,7 +120,7 @@ def _mapped(X: Any, function: Callable, in_kind: bool, missing: bool, block_info
     return type(X)(answer) if in_kind and sp.issparse(X) else answer
 
 
-def in_a_tree(pack: Callable, arrays: Iterable[Any], merge: Callable, *shared: Any) -> Any:
+def in_a_tree(pack: Callable, arrays: list[Any], merge: Callable, *shared: Any) -> Any:
     """A lazy value: `pack` makes an object from each block of rows, `merge` one object from a list of up to eight.
 
     `arrays` have the same blocks of rows and one chunk of columns; None is passed on as it is. `pack` also gets
