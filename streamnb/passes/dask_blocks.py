@@ -130,10 +130,11 @@ def in_a_tree(pack: Callable, arrays: list[Any], merge: Callable, *shared: Any) 
     from dask.delayed import Delayed
     from dask.highlevelgraph import HighLevelGraph
 
-    arrays, token = dask.optimize(*arrays), uuid4().hex
+    optimised: Any = dask.optimize(*arrays)
+    token = uuid4().hex
     graph: dict[Any, Any] = {}
-    for k in range(arrays[0].numblocks[0]):
-        block = [None if array is None else (array.name, k, 0)[: 1 + array.ndim] for array in arrays]
+    for k in range(optimised[0].numblocks[0]):
+        block = [None if array is None else (array.name, k, 0)[: 1 + array.ndim] for array in optimised]
         graph[f"streamnb-block-{token}", k] = (pack, *block, *(one.key for one in shared))
     parts, level = list(graph), 0
     while level == 0 or len(parts) > 1:
@@ -141,7 +142,7 @@ def in_a_tree(pack: Callable, arrays: list[Any], merge: Callable, *shared: Any) 
         groups = [parts[first : first + FAN_IN] for first in range(0, len(parts), FAN_IN)]
         parts = [(f"streamnb-merge-{token}", level, k) for k in range(len(groups))]
         graph |= {part: (merge, group) for part, group in zip(parts, groups, strict=True)}
-    lazy = [one for one in (*arrays, *shared) if one is not None]
+    lazy = [one for one in (*optimised, *shared) if one is not None]
     return Delayed(parts[0], HighLevelGraph.from_collections(token, graph, lazy), layer=token)
 
 
