@@ -52,17 +52,28 @@ def share(n):
 
 
 @brick
+def screen_value(p, data, indices, stop, table, column, sums, sizes):
+    # sums + data[p] * table[indices[p], column + lane], and sizes + absolute values, in SINGLES lanes
+    prefetch(table, indices[at(min(p + AHEAD, stop - 1))], column)
+    x, weights = spread(np.float32(data[at(p)]), SINGLES), take(table, indices[at(p)], column, SINGLES)
+    return plus_product(sums, x, weights), plus_product(sizes, absolute(x), absolute(weights))
+
+
+@brick
 def screen_lanes(out, column, data, indices, first, stop, table):
     # out[0, column + lane] = sum over p from first to stop of data[p] * table[indices[p], column + lane] in SINGLES
-    # lanes, and out[1, ..] of absolute values. Summing more columns at a time is not faster: several rounds with
-    # prefetching load the lines of the table sooner.
+    # lanes, and out[1, ..] of absolute values. Two sums in turns hide latency. Summing more columns at a time is not
+    # faster: several rounds with prefetching load the lines of the table sooner.
     sums, sizes = spread(np.float32(0.0), SINGLES), spread(np.float32(0.0), SINGLES)
-    for p in range(first, stop):
-        prefetch(table, indices[at(min(p + AHEAD, stop - 1))], column)
-        x, weights = spread(np.float32(data[at(p)]), SINGLES), take(table, indices[at(p)], column, SINGLES)
-        sums, sizes = plus_product(sums, x, weights), plus_product(sizes, absolute(x), absolute(weights))
-    put(out, 0, column, sums)
-    put(out, 1, column, sizes)
+    others, other_sizes = sums, sizes
+    rest = stop - (stop - first) % 2
+    for p in range(first, rest, 2):
+        sums, sizes = screen_value(p, data, indices, stop, table, column, sums, sizes)
+        others, other_sizes = screen_value(p + 1, data, indices, stop, table, column, others, other_sizes)
+    for p in range(rest, stop):
+        sums, sizes = screen_value(p, data, indices, stop, table, column, sums, sizes)
+    put(out, 0, column, sums + others)
+    put(out, 1, column, sizes + other_sizes)
 
 
 @brick
