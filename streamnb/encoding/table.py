@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any
@@ -374,6 +374,7 @@ class TableToLearn:
     """
 
     def __init__(self, X: Any, y: Any, weight: Any, options: Mapping[str, Any], searched: bool = False):
+        options = {name: [*each] if isinstance(each, Iterator) else each for name, each in options.items()}
         given = signature(table).bind(X, y, weight=weight, **options).arguments  # which refuses others
         columns, self._n_threads = ColumnOptions.among(given), check_n_threads(given.get("n_threads"))
         self._tables = open_tables(X, dict.fromkeys(columns.strings), self._n_threads)
@@ -381,7 +382,7 @@ class TableToLearn:
         names = feature_names(self._tables, given.get("columns"), y, weight, self._groups)
         kinds, zones = columns.kinds(self._tables, names), zones_of(self._tables.schema)
         y, weight = (one if isinstance(one, str) else None for one in self._labels)
-        self.how = LearnedTable(dict(options), kinds, zones, columns.parts(self._tables, kinds), y, weight)
+        self.how = LearnedTable(options, kinds, zones, columns.parts(self._tables, kinds), y, weight)
         self.rows = TableSource.of_columns(self._tables, kinds, zones, *self._labels, self._n_threads)
         self.statistic = self.how.counts(check_memory_limit(given.get("memory_limit")))
 

@@ -51,6 +51,13 @@ def test_what_columns_become():
     assert "day" not in snb.table(dated, "late", dates=False).encoding.columns
 
 
+def test_names_may_come_from_an_iterator():
+    given = {"columns": ["s", "i", "two"], "categorical": ["i"], "hashed": ["two"], "pairs": [("s", "i")]}
+    assert names(**{name: iter(each) for name, each in given.items()}, hash_features=64) == names(
+        **given, hash_features=64
+    )
+
+
 def test_columns_that_are_named_are_hashed_however_few_values_they_have():
     made = names(columns=["s", "i"], hashed=["s", "i"], hash_features=64)
     assert len(made) == 64 and made[0] == "hash 0"
