@@ -28,6 +28,7 @@ from streamnb.additive.descent import (
     TermDescent,
     TermRows,
     TermWeights,
+    bytes_of_models,
     lanes_of,
 )
 from streamnb.additive.losses import (
@@ -75,6 +76,7 @@ LEAST_ROWS = 100
 BYTES_OF_VALUE = 64  # of a sampled row and of its codes and indicators, while models are chosen
 TRAINED_VALUES = 1 << 21  # columns of terms of the rows that stand for all rows in training
 TRAINED_ROWS = 1 << 18
+TRAINED_SCORES = 1 << 23  # of these rows; of more classes there are fewer rows, but for those of the choice
 OF_EACH_CLASS = 200  # rows of a rare class in the sample, if it has as many
 OF_SAMPLE = 0.01  # what the last step on a complete sample gains, as a share of what is left to gain in the end
 OF_EXPECTED = 0.02  # the same of other samples, as a share of what is left before
@@ -246,7 +248,7 @@ def _sampled(
     what = f"a sample of {n_rows:,} rows of {n_features:,} features"
     needed, cure = BYTES_OF_VALUE * n_rows * n_features, "give a larger memory_limit, or fewer features"
     memory.check(what, needed, options.memory_limit, cure)
-    size = max(size, TRAINED_VALUES // n_features)
+    size = max(size, min(TRAINED_VALUES // n_features, TRAINED_ROWS))
     task = SampleTask(classes, stats.folding, size, missing=True, n_rows=stats.n_rows, **how)
     sample, report = yield ReadRequest(task, rows, options.of_pass("choice"))
     return sample.mapped(partial(codes_of, firsts=coded.firsts)), report  # codes take a third of the bytes
@@ -265,6 +267,14 @@ def _check_classes(stats: ClassStats, request: AdditiveRequest, who: str) -> Non
         raise ValueError(
             f"monotone={request.monotone} is for two classes, and y has {len(stats.classes)}: no score rises by itself"
         )
+
+
+def _check_training(terms: AdditiveTerms, losses: TermLosses, n_rows: int, options: RunOptions) -> None:
+    """Raise where training with so many sampled rows needs more memory than allowed."""
+    n_terms = len(terms.columns().features)
+    needed = bytes_of_models(1, losses.width, n_rows, *terms.layers.parts.shape) + 8 * n_rows * n_terms
+    what = f"training an additive model of {n_terms:,} terms with {n_rows:,} sampled rows"
+    memory.check(what, needed, options.memory_limit, "give a larger memory_limit, or fewer features")
 
 
 # ---- the weights of all rows -----------------------------------------------------------------------------------------
@@ -420,7 +430,9 @@ def _fitted(
     for one in judged:
         one.weights.clear()
 
-    drawn = sample.smaller(min(TRAINED_VALUES // len(columns.features), TRAINED_ROWS)).drawn()
+    of_scores = max(TRAINED_SCORES // losses.width, sample_size(coded))
+    drawn = sample.smaller(min(TRAINED_VALUES // len(columns.features), TRAINED_ROWS, of_scores)).drawn()
+    _check_training(terms, losses, len(drawn.weight), options)
     weight = float(counts[: coded.firsts[1]].sum())
     share = float(drawn.weight.sum()) / weight
     places, each = columns.places_of(drawn.X, columns.n_columns), (drawn.weight / share, drawn.fold)

@@ -79,7 +79,7 @@ class ClassLosses:
 
     @property
     def width(self) -> int:
-        """The targets and weights of the rows of a block."""
+        """The rows of weights of a model, R: one for two classes, else one for each class that has rows."""
         return 1 if len(self.seen) == 2 else len(self.seen)
 
     def sampled(self, rows: SampledRows) -> np.ndarray:
@@ -91,6 +91,7 @@ class ClassLosses:
         return np.minimum(np.searchsorted(self.seen, codes), len(self.seen) - 1)  # rows of weight 0 have any
 
     def of_rows(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
+        """The targets and weights of the rows of a block."""
         codes = known_codes(row_checks.check_y(block.y), self.classes, block.first_row)
         weight = np.ones(block.n_rows) if block.weight is None else np.asarray(block.weight, np.float64)
         return self.targets(codes), weight

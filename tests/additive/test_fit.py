@@ -98,6 +98,23 @@ def test_weights_are_those_of_all_rows_whatever_sample_stands_for_them(loss, mon
     np.testing.assert_allclose(found, expected, atol=0.02)
 
 
+def test_rows_to_train_on_fit_into_memory_also_of_many_classes(monkeypatch):
+    monkeypatch.setattr("streamnb.additive.fit.SAMPLE", 800)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(10_000, 2))
+    y = np.digitize(x[:, 0] + 0.3 * rng.normal(size=len(x)), np.linspace(-1.5, 1.5, 15))
+    model = snb.AdditiveClassifier(0, l2=1.0, resolutions=(4, 8), folds=2)
+    with pytest.raises(MemoryError, match=r"training an additive model of 2 terms with 10,000 sampled rows would take"):
+        model.fit(x, y, memory_limit="5MB")
+    expected = model.fit(x, y).predict_proba(x)
+    assert model.n_passes_ == 1
+    monkeypatch.setattr("streamnb.additive.fit.TRAINED_SCORES", 16 * 2000)
+    found = model.fit(x, y, memory_limit="5MB").predict_proba(x)
+    assert model.converged_
+    assert model.n_passes_ > 1
+    np.testing.assert_allclose(found, expected, atol=0.02)
+
+
 # ---- pairs -----------------------------------------------------------------------------------------------------------
 
 
