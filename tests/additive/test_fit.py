@@ -63,7 +63,10 @@ def test_the_number_of_pairs_follows_from_their_weights_and_never_from_memory(mo
 
 
 def test_few_rows_of_many_columns_take_little_memory():
-    """Weights of 33,000 indicators are 270 kB; fits kept some 340 such arrays."""
+    """Weights of 33,000 indicators are 270 kB; fits kept some 340 such arrays.
+
+    A tenth of the limit is for what counts the lines that are reached.
+    """
     rng = np.random.default_rng(0)
     x = rng.normal(size=(500, 400))
     y = (x[:, 0] + rng.normal(size=500) > 0).astype(int)
@@ -73,7 +76,7 @@ def test_few_rows_of_many_columns_take_little_memory():
     try:
         with warnings.catch_warnings(action="ignore"):
             model.fit(x, y, n_threads=1)
-        assert tracemalloc.get_traced_memory()[1] < 78e6
+        assert tracemalloc.get_traced_memory()[1] < 88e6
         tracemalloc.reset_peak()
         with pytest.raises(MemoryError, match=r"an additive model of these features .* memory_limit allows 30"):
             model.fit(x, y, n_threads=1, memory_limit="30MB")

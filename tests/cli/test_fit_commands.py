@@ -114,4 +114,4 @@ def test_a_search_takes_the_class_that_metrics_are_of(tmp_path, capsys):
     ended, said, words = ran(capsys, *asked, tmp_path / "m.snb", "--positive", "no")
     assert ended == 0 and "recall of no" in said, words
     ended, _, words = ran(capsys, *asked, tmp_path / "n.snb", "--positive", "perhaps")
-    assert ended and "'recall of perhaps' names no class; these are" in words
+    assert ended and "--positive 'perhaps' should be one of ['no', 'yes']" in words

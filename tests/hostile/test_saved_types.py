@@ -98,6 +98,7 @@ def may_be(name, what):
         "chosen": what == "one less",  # a search may keep fewer features
         "folds": name.endswith(of_folds),  # the name of an array beside the rows
         "done": what == "one less",
+        "decisions": name.endswith("/spread/sums/decisions"),  # of files of 0.3: what counts by class tell, too
         "priors": name.endswith(" of a LinearNB/priors"),  # of a member of a stack, which a fit holds against its rows
         "reference": name.endswith(("/params/reference", " of a LinearNB/reference")),  # which labels do not look at
         "interactions": True,  # names that only a fit holds against the rows

@@ -248,7 +248,7 @@ def test_source_lines_prints_the_path(first_run):
     assert max(kept) == kept[0] and min(kept) == kept[-1] <= 2
     assert 0.15 < float(table[0]["accuracy"]) < float(table[0]["auc"]) < 1
     assert "Telling tokens" in ran.stdout and "rows/s" in ran.stdout
-    assert re.search(r"reading [\d.]+ s, hashing [\d.]+ s, summing [\d.]+ s", ran.stdout)
+    assert re.search(r"reading and hashing [\d.]+ s, summing [\d.]+ s", ran.stdout)
 
 
 @pytest.mark.process
