@@ -147,9 +147,11 @@ def corrected(p: np.ndarray, corr: str) -> np.ndarray:
     """p-values corrected for as many tests as there are features."""
     if corr == "bonferroni":
         return np.minimum(p * len(p), 1.0)
-    from scipy.stats import false_discovery_control  # takes long to import
-
-    return false_discovery_control(p)
+    # scipy.stats.false_discovery_control takes a quarter of the time of markers, and long to import
+    order = np.argsort(p)[::-1]
+    out = np.empty(len(p))
+    out[order] = np.minimum.accumulate(p[order] * len(p) / np.arange(len(p), 0, -1))
+    return np.minimum(out, 1.0)
 
 
 # ---- rank sums -------------------------------------------------------------------------------------------------------
