@@ -165,10 +165,11 @@ def opened(
         A store cannot be opened, or its layout is wrong.
     """
     if isinstance(X, Source):  # already open
-        if labelled == TARGETS:
-            X = X.with_columns(targets=True)
-        if X.opened_by_user and not (y is None and sample_weight is None):
-            X = X.with_columns(y, sample_weight)
+        targets = labelled == TARGETS
+        if not X.opened_by_user:
+            y = sample_weight = None
+        if targets or y is not None or sample_weight is not None:
+            X = X.with_columns(y, sample_weight, targets=targets)
         if look is not None:
             look(X.given if X.feature_names is None else X)
         return X

@@ -292,12 +292,13 @@ class PickedRows(WrappedSource):
         part = copy(self)
         if targets:
             part._labelled = TARGETS
-        if y is not None or sample_weight is not None:
-            y, sample_weight = self._spread(y), self._spread(sample_weight)
+        if y is not None or sample_weight is not None or (targets and self.opened_by_user):
+            y, sample_weight = self._spread(y, "y"), self._spread(sample_weight, "sample_weight")
             part._rows = opening.opened(self._X, y, sample_weight, labelled=part._labelled)
             part.opened_by_user, part.label_names = False, part._rows.label_names
-        split = {name: self._spread(column) for name, column in (split or {}).items()}
-        part._rows = part._rows.with_columns(offset=self._spread(offset), split=split, targets=targets)
+        offset = self._spread(offset, "offset")
+        split = {name: self._spread(column, name) for name, column in (split or {}).items()}
+        part._rows = part._rows.with_columns(offset=offset, split=split, targets=targets)
         return part
 
     def whole_column(self, column: Any, name: str) -> np.ndarray:
@@ -313,11 +314,11 @@ class PickedRows(WrappedSource):
             first += n_rows
             yield {name: None if one is None else one[rows] for name, one in columns.items()}
 
-    def _spread(self, values: Any) -> Any:
+    def _spread(self, values: Any, name: str) -> Any:
         """Values of the picked rows as those of all rows; names and dicts as they are."""
         if values is None or isinstance(values, str | dict) or not hasattr(values, "__len__"):
             return values
         values = values.tocsr() if sp.issparse(values) else np.asarray(values)
-        row_checks.check_lengths(self._numbers.n_rows, values.shape[0], "y")
+        row_checks.check_lengths(self._numbers.n_rows, values.shape[0], name)
         number = np.maximum(np.cumsum(self._numbers.mask) - 1, 0)
         return values[number]

@@ -137,3 +137,19 @@ def test_mistakes_are_named():
         snb.train_test_split(iter([X]))
     with pytest.raises(ValueError, match="groups='gone' is none of the columns of X"):
         snb.train_test_split(FRAME, groups="gone")
+
+
+def test_columns_that_parts_lack_are_named(tmp_path):
+    array = zarr.open_group(tmp_path / "rows.zarr", mode="w").create_array("X", data=X, chunks=(200, 4))
+    train, _ = snb.train_test_split(array)
+    numbers = X[: train.n_rows, 1] + 0.5
+    with pytest.raises(ValueError, match="y is None: give the number to predict for each row"):
+        snb.Ridge().fit(train)
+    for name, fit in {
+        "y": lambda: snb.Ridge().fit(train, X[:, 1] + 0.5),
+        "sample_weight": lambda: snb.Ridge().fit(train, numbers, sample_weight=Y),
+        "offset": lambda: snb.PoissonRegressor().fit(train, numbers, offset=Y),
+        "groups": lambda: snb.ElasticNetCV().fit(train, numbers, groups=Y),
+    }.items():
+        with pytest.raises(ValueError, match=f"{name} should have one entry for each row of X"):
+            fit()
