@@ -57,7 +57,8 @@ class Evaluation(Tallied):
     slicing : Slicing, optional
         Columns by which rows are sliced, as the argument `by` of `evaluate` makes it; `add` takes numbers of slices.
     n_models : int
-        Models that judge the same rows, added by `add_margins` or `add_decided`; `of_model` is the evaluation of one.
+        Models that judge the same rows, added by `add_margins` or `add_decided`; metrics are those of `of_model`, the
+        evaluation of one.
     reference : ReferenceGroups, optional
         Compare each class with a reference, on the rows of the two alone: ROC AUC is all that is kept.
 

@@ -210,6 +210,11 @@ class Tallied:
             A required argument is missing or has a wrong length or width; class numbers out of range; NaN; negative
             weights. Nothing is added in these cases.
         """
+        if self.n_models > 1 or self.reference is not None:
+            raise ValueError(
+                f"add is of one model that judges all rows, and this evaluation has n_models={self.n_models} and "
+                f"reference={self.reference}; give rows to add_margins"
+            )
         outputs = {"predicted": predicted, "ranking": ranking, "margin": margin, "log_proba": log_proba}
         rows = self._checked(codes, weight, outputs, groups)
         if not self.multilabel and (unknown := rows.labels < 0).any():
@@ -354,7 +359,10 @@ class Tallied:
         return self.of_models(model, model + 1)
 
     def of_models(self, first: int, stop: int) -> Self:
-        """The evaluation of neighbouring models: of one, or of any number against a reference."""
+        """The evaluation of neighbouring models: of one, or of any number against a reference.
+
+        It shares its counts with this one, so that neither should take more rows.
+        """
         if self.n_models == 1:
             return self
         tallies = dict(self._tallies)

@@ -88,3 +88,8 @@ def test_one_model_is_no_bucket():
     one = Evaluation(K, needs, multilabel=True, n_models=1)
     one.add_margins(MultiLabel(), given, sets, weight)
     assert repr(one) == repr(next(alone(needs, MultiLabel(), given, sets, weight, multilabel=True)))
+
+
+def test_rows_of_one_model_are_not_added_to_several():
+    with pytest.raises(ValueError, match=r"add is of one model .* n_models=2 .* give rows to add_margins"):
+        Evaluation(K, "hits", n_models=2).add(labels, weight, predicted=labels)
