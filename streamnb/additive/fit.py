@@ -249,7 +249,8 @@ def _sampled(
     needed, cure = BYTES_OF_VALUE * n_rows * n_features, "give a larger memory_limit, or fewer features"
     memory.check(what, needed, options.memory_limit, cure)
     size = max(size, min(TRAINED_VALUES // n_features, TRAINED_ROWS))
-    task = SampleTask(classes, stats.folding, size, missing=True, n_rows=stats.n_rows, **how)
+    how |= {"n_rows": stats.n_rows, "mean_weight": stats.total_weight / stats.n_rows}
+    task = SampleTask(classes, stats.folding, size, missing=True, **how)
     sample, report = yield ReadRequest(task, rows, options.of_pass("choice"))
     return sample.mapped(partial(codes_of, firsts=coded.firsts)), report  # codes take a third of the bytes
 

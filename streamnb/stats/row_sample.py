@@ -69,10 +69,20 @@ class RowSample:
     n_rows : int, optional
         The number of all rows, where it is known. A part of them then keeps about its share of the sample, instead of
         `size` rows.
+    mean_weight : float, optional
+        Rows of larger weights are drawn in proportion to these: their keys are that much lower.
     """
 
-    def __init__(self, n_classes: int, size: int, each: int | None = None, seed: int = 0, n_rows: int | None = None):
-        self._n_classes, self._size, self._seed = n_classes, size, seed
+    def __init__(
+        self,
+        n_classes: int,
+        size: int,
+        each: int | None = None,
+        seed: int = 0,
+        n_rows: int | None = None,
+        mean_weight: float = np.inf,
+    ):
+        self._n_classes, self._size, self._seed, self._mean_weight = n_classes, size, seed, mean_weight
         self._each = max(size // n_classes, 1) if each is None else each
         self._kept: list[SampledRows] = []
         self._n_new = 0  # rows added since the last pruning
@@ -100,7 +110,7 @@ class RowSample:
             scatter_bits(key.copy(), key)
         weight = np.ones(n_rows) if weight is None else np.asarray(weight, np.float64)
         limit = self._limit(labels) if labels.ndim == 2 else np.maximum(self._limits[labels], self._limits[-1])
-        rows = np.flatnonzero((key.astype(np.float64) <= limit) & (weight > 0.0))
+        rows = np.flatnonzero((self._lowered(key, weight) <= limit) & (weight > 0.0))
         if not rows.size:
             return
         of_rows = labels[rows]
@@ -115,6 +125,14 @@ class RowSample:
         if self._n_new > max(self._size * (self._most / KEY_END), self._each * self._n_classes):
             self._prune()
 
+    def _times(self, weight: np.ndarray) -> np.ndarray:
+        """How many times as often as others rows are drawn, for their weights."""
+        return np.maximum(weight / self._mean_weight, 1.0)
+
+    def _lowered(self, key: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Keys as they are compared, in float64."""
+        return key.astype(np.float64) / self._times(weight)
+
     def _limit(self, labels: Any) -> np.ndarray:
         """The limit of each row's key, (n,) float64: the highest of its classes' limits and that of all rows."""
         of_classes = sp.csr_array((self._limits[labels.indices], labels.indices, labels.indptr), labels.shape)
@@ -124,8 +142,9 @@ class RowSample:
         """Lower the limits, and keep the rows drawn plus the first row not drawn, of each class and of all rows."""
         if not self._kept:
             return
-        key, labels = (stacked([vars(part)[name] for part in self._kept]) for name in ("key", "labels"))
-        key, by_class = key.astype(np.float64), labels.tocsc()
+        names = "key", "weight", "labels"
+        key, weight, labels = (stacked([vars(part)[name] for part in self._kept]) for name in names)
+        key, by_class = self._lowered(key, weight), labels.tocsc()
         self._limits[-1] = self._most
         if len(key) > self._size:
             self._limits[-1] = min(self._most, np.partition(key, self._size)[self._size])
@@ -150,14 +169,14 @@ class RowSample:
         return self
 
     def __add__(self, other: "RowSample") -> "RowSample":
-        total = RowSample(self._n_classes, self._size, self._each, self._seed)
+        total = RowSample(self._n_classes, self._size, self._each, self._seed, mean_weight=self._mean_weight)
         total._most = self._most
         total._kept = [*self._kept, *other._kept]
         return total.finish()
 
     def smaller(self, size: int) -> "RowSample":
         """The sample of fewer rows, as if it had been drawn alone."""
-        few = RowSample(self._n_classes, size, self._each, self._seed)
+        few = RowSample(self._n_classes, size, self._each, self._seed, mean_weight=self._mean_weight)
         few._kept = list(self._kept)
         return few.finish()
 
@@ -170,33 +189,34 @@ class RowSample:
     def drawn(self, weighed: bool = True) -> SampledRows:
         """The sample, with weights inverse to the probability of being drawn, or as given unless `weighed`.
 
-        They are w / P(drawn), P = limit / 2^64, scaled to the total weight of the sampled rows.
+        They are w / P(drawn), P = limit / 2^64 or larger by weight, scaled to the total weight of the sampled rows.
         """
         rows = self._kept[0]
         limit = self._limit(rows.labels)
-        some = np.flatnonzero(rows.key.astype(np.float64) < limit)
+        some = np.flatnonzero(self._lowered(rows.key, rows.weight) < limit)
         if not weighed:
             return rows.picked(some)
-        weight = rows.weight[some] / limit[some]
+        weight = rows.weight[some] / np.minimum(limit[some] * self._times(rows.weight[some]), KEY_END)
         return replace(rows.picked(some), weight=weight * (rows.weight[some].sum() / weight.sum()))
 
     def arrays(self) -> dict[str, Any]:
         kept = [[saved_parts(p) if sp.issparse(p) else p for p in vars(rows).values()] for rows in self._kept]
         sizes = {"n_classes": self._n_classes, "size": self._size, "each": self._each, "seed": self._seed}
-        return {**sizes, "most": self._most, "kept": kept}
+        return {**sizes, "most": self._most, "mean_weight": self._mean_weight, "kept": kept}
 
     _to_state = arrays
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> "RowSample":
-        older = {"each": None, "seed": 0, "most": KEY_END}
-        kinds = {"n_classes": int, "size": int, "each": int | None, "seed": int, "most": float, "kept": list[list[Any]]}
-        n_classes, size, each, seed, most, kept = persistence.parts(cls, older | state, **kinds)
-        if min(n_classes, size, seed) < 0 or (each is not None and each < 1):
+        older = {"each": None, "seed": 0, "most": KEY_END, "mean_weight": np.inf}
+        kinds: dict[str, Any] = {"n_classes": int, "size": int, "each": int | None, "seed": int, "most": float}
+        kinds |= {"mean_weight": float, "kept": list[list[Any]]}
+        n_classes, size, each, seed, most, mean_weight, kept = persistence.parts(cls, older | state, **kinds)
+        if min(n_classes, size, seed) < 0 or (each is not None and each < 1) or not mean_weight > 0.0:
             raise ValueError(
                 f"there is no sample of {size} rows of {n_classes} classes, {each} of each, by seed {seed}"
             )
-        sample = cls(n_classes, size, each, seed)
+        sample = cls(n_classes, size, each, seed, mean_weight=float(mean_weight))
         sample._most, sample._kept = float(most), []
         for rows in kept:
             parts = [of_saved_parts(part, "sample") if isinstance(part, list) else part for part in rows]
@@ -209,7 +229,8 @@ class SampleTask(PassTask):
     """Samples `size` rows, and `each` rows of each class, with their classes and folds.
 
     Rows are kept as they are or transformed by `options`, with all features or with `columns`, ascending. Rows have
-    `taken` features, and there are `n_rows` of them, if that is known. With `targets`, whose `of_rows` makes numbers
+    `taken` features, and there are `n_rows` of them, if that is known; `mean_weight` is as of `RowSample`. With
+    `targets`, whose `of_rows` makes numbers
     and weights of a block, its rows are of one class and have numbers in place of labels.
     """
 
@@ -224,10 +245,11 @@ class SampleTask(PassTask):
     missing: bool = False  # whether values may be missing
     n_rows: int | None = None
     targets: Any = None
+    mean_weight: float = np.inf
     title: str = "sample"
 
     def partial(self) -> RowSample:
-        return RowSample(len(self.classes), self.size, self.each, self.seed, self.n_rows)
+        return RowSample(len(self.classes), self.size, self.each, self.seed, self.n_rows, self.mean_weight)
 
     def add(self, partial: RowSample, block: Block) -> None:
         """Add one block of rows."""

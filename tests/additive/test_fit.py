@@ -118,6 +118,18 @@ def test_rows_to_train_on_fit_into_memory_also_of_many_classes(monkeypatch):
     np.testing.assert_allclose(found, expected, atol=0.02)
 
 
+def test_few_rows_that_have_most_of_the_weight_are_trained_on(monkeypatch):
+    monkeypatch.setattr("streamnb.additive.fit.TRAINED_VALUES", 3 * 1500)
+    monkeypatch.setattr("streamnb.additive.fit.SAMPLE", 1000)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(20_000, 3))
+    y = x[:, 0] + np.sin(3 * x[:, 1]) + rng.logistic(size=len(x)) > 0
+    weight = np.where(rng.random(len(x)) < 0.02, 100.0, 0.1)
+    model = snb.AdditiveClassifier(0, l2=10.0, resolutions=(4, 16)).fit(x, y, weight)
+    assert model.converged_
+    assert model.n_passes_ < 10
+
+
 # ---- pairs -----------------------------------------------------------------------------------------------------------
 
 

@@ -62,3 +62,22 @@ def test_few_rows_are_all_kept_as_they_weigh():
     order = np.argsort(rows.X[:, 0])
     np.testing.assert_array_equal(rows.X[order, 0], np.flatnonzero(WEIGHT[:100] > 0.0))
     np.testing.assert_array_equal(rows.weight[order], WEIGHT[:100][WEIGHT[:100] > 0.0])
+
+
+def test_heavy_rows_are_drawn_in_proportion_to_their_weights():
+    weight = np.where(np.arange(N) % 100 == 7, 1000.0, np.where(CODES == 1, 0.5, 1.0))
+    parts = [RowSample(3, 1000, each=1, n_rows=N, mean_weight=float(weight.mean())) for _ in range(4)]
+    whole = RowSample(3, 1000, each=1, n_rows=N, mean_weight=float(weight.mean()))
+    for sample, (start, stop) in zip([*parts, whole], [*pairwise(range(0, N + 1, N // 4)), (0, N)], strict=True):
+        some = slice(start, stop)
+        sample.add(as_chunk(NUMBERED[some], start)[0], CODES[some], weight[some], CODES[some])
+        sample.finish()
+    rows, merged = whole.drawn(), sum(parts[1:], parts[0]).drawn()
+    np.testing.assert_array_equal(rows.key, merged.key)
+    np.testing.assert_array_equal(rows.weight, merged.weight)
+    heavy = rows.X[:, 0].astype(int) % 100 == 7
+    assert heavy.sum() == N // 100 and len(heavy) in range(1000, 1010)  # a sample by rows has 10 of these 200
+    np.testing.assert_allclose(rows.weight[heavy].sum() / rows.weight.sum(), 200_000.0 / weight.sum(), rtol=0.002)
+    light = np.bincount(rows.labels.indices[~heavy], rows.weight[~heavy])
+    expected = np.bincount(CODES[weight < 1000.0], weight[weight < 1000.0])
+    np.testing.assert_allclose(light / light.sum(), expected / expected.sum(), atol=0.05)

@@ -225,7 +225,11 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
         labels=lambda seed: models(seed, "multilabel", "ranking", multilabel=True),
         reference=against_reference,
     ),
-    RowSample: every(sampled, classes=lambda seed: sampled(seed, 0, each=2, seed=3)),
+    RowSample: every(
+        sampled,
+        classes=lambda seed: sampled(seed, 0, each=2, seed=3),
+        weights=lambda seed: sampled(seed, mean_weight=1.0),
+    ),
     Histogram: every(histogram),
     NestedRanking: every(lambda seed: nested_ranking(seed, 100), bins=nested_ranking),
     **MERGED_SHARED,
