@@ -525,6 +525,13 @@ class ScoredPoints(dict[str, np.ndarray]):
         warnings.warn(f"cv_results_ has {instead!r} now, of which more is better, not {name!r}", FutureWarning, 2)
         return former[name]()
 
+    def get(self, name: str, default: Any = None) -> Any:
+        """As of other mappings, also by the names of version 0.3."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
 
 @persistence.register
 class ForwardRegression(LinearRegressor):

@@ -139,6 +139,9 @@ def test_names_of_older_versions_in_the_table_of_scores_are_those_of_errors():
     for name, value in former.items():
         with pytest.warns(FutureWarning, match=f"cv_results_ has '{name}_test_score' now"):
             np.testing.assert_allclose(table[f"{name}_test_error"], value)
+    with pytest.warns(FutureWarning, match="mean_test_score"):
+        np.testing.assert_allclose(table.get("mean_test_error"), former["mean"])
+    assert table.get("mean_test_errors", 7) == 7
     assert "mean_test_error" not in table
     with pytest.raises(KeyError):
         table["mean_test_loss"]
