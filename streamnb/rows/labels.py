@@ -64,13 +64,14 @@ class RowColumns:
             if name in given and name in self.columns.by_name:
                 raise _given_twice(name)
         columns, split_name = dict(self.columns.by_name), self.split_name
+        labelled = TARGETS if targets else self.labelled
         for name, column in given.items():
-            columns[name] = _opened(name, column, n_rows, group, self.labelled)
+            columns[name] = _opened(name, column, n_rows, group, labelled)
         if split:
             of_split = {name: _opened(name, column, n_rows, group) for name, column in split.items()}
             split_name, *others = split
             columns["split"] = ColumnsByName(of_split) if others else of_split[split_name]
-        return RowColumns(ColumnsByName(columns), TARGETS if targets else self.labelled, split_name)
+        return RowColumns(ColumnsByName(columns), labelled, split_name)
 
     def cut(self, start: int, stop: int) -> "RowColumns":
         """A copy for the rows in [start, stop), which holds no others in memory."""
