@@ -22,6 +22,8 @@ from streamnb.stats.moment_sums import LABELS, SECOND_MOMENTS, TABLE, GrowingTab
 from streamnb.stats.second_moments import ROUNDED, Products, ProductSums, check_fits
 from streamnb.stats.tables import AnyTable, pooled
 
+FEW_OVERLAPS = 1 << 20  # pairs of labels and groups up to which a dense table is faster than sorted cells
+
 
 class Accumulator:
     """Class sums of the blocks given to `add`; `finish` turns them into statistics.
@@ -76,14 +78,14 @@ class Accumulator:
         self._weight = GrowingTable()
         self._rows = np.zeros(0, np.int64)
         self._negatives = np.zeros(self._groups.n_splits, np.int64)
-        self._overlaps = MomentSums(["sum"], RowOptions(), memory_limit, sparse=True)
+        self._overlaps: MomentSums | None = None  # of an indicator, from its first rows on
         self._labels = MomentSums(["sum"], RowOptions(), memory_limit, sparse) if labels else None
         self.n_features: int | None = None
 
     @property
     def nbytes(self) -> int:
         """Bytes of the tables."""
-        kept = self._sums, self._whole, self._histograms, self._labels, *self._products.values()
+        kept = self._sums, self._whole, self._histograms, self._labels, self._overlaps, *self._products.values()
         return sum(bytes_of(sums) for sums in kept if sums is not None)
 
     @property
@@ -126,6 +128,9 @@ class Accumulator:
             several = (np.diff(y.indptr) > 1)[entries.rows] & (entries.weight > 0.0)
             several &= entries.codes < y.shape[1] * self._groups.n_splits
             rows = Entries(entries.rows[several], entries.codes[several], np.ones(np.count_nonzero(several)))
+            if self._overlaps is None:
+                many = self._groups.n * y.shape[1] > FEW_OVERLAPS
+                self._overlaps = MomentSums(["sum"], RowOptions(), self._limit, sparse=many)
             self._overlaps.add(indicator, known, rows, self._groups.n, n_rows)
             if self._labels is not None:
                 self._labels.add(indicator, known, *block[2:])
@@ -184,7 +189,8 @@ class Accumulator:
             tables[LABELS] = self._labels.take("sum", by_split, len(classes))
         overlaps = None
         if isinstance(self._groups.codes, LabelColumns):
-            overlaps = self._overlaps.take("sum", by_split, len(classes))
+            found = self._overlaps or MomentSums(["sum"], RowOptions(), self._limit, sparse=True)
+            overlaps = found.take("sum", by_split, len(classes))
         n_splits = self._groups.n_splits
         together = self._groups.pooled_groups()
         pools: dict[str, Any] = {name: self._whole.take(name, together, n_features) for name in self._whole.moments}
