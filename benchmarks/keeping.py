@@ -40,7 +40,8 @@ def write_lines(path: Path, n_rows: int) -> None:
 def fitted(path: Path, keep: str, n_reads: int) -> snb.SoftmaxRegression:
     """Softmax regression after so many reads of the lines."""
     rows = snb.text(path, text="text", y="y", n_features=2**18)
-    return snb.SoftmaxRegression(max_passes=n_reads, tol=0.0).fit(rows, keep=keep, n_threads=1)
+    with warnings.catch_warnings(action="ignore", category=snb.StreamnbWarning):  # all reads are spent, as asked
+        return snb.SoftmaxRegression(max_passes=n_reads, tol=0.0).fit(rows, keep=keep, n_threads=1)
 
 
 def seconds_of_reads(path: Path, keep: str) -> float:
