@@ -11,28 +11,31 @@ from streamnb.kernels.elementary import exp_less_one, logarithm
 from streamnb.kernels.lanes import LANES, put, take
 
 LOWEST = -690.0  # exponents below, whose powers are about 0
+TILE = 1024  # rows whose scores in a vector of lanes stay in the cache while their terms are added
 
 
 @kernel
 def score_terms(places, table, out):
     # out[i, r] += sum over terms t of table[places[t, i], r]; tables of this module have a row for each LANES numbers
-    n_vectors = out.shape[1] // LANES
+    n_vectors, n_rows = out.shape[1] // LANES, places.shape[1]
     for b in range(n_vectors):
-        for t in range(len(places)):
-            for i in range(places.shape[1]):
-                scores = take(out, i, b * LANES, LANES)
-                put(out, i, b * LANES, scores + take(table, places[t, i] * n_vectors + b, 0, LANES))
+        for first in range(0, n_rows, TILE):
+            for t in range(len(places)):
+                for i in range(first, min(first + TILE, n_rows)):
+                    scores = take(out, i, b * LANES, LANES)
+                    put(out, i, b * LANES, scores + take(table, places[t, i] * n_vectors + b, 0, LANES))
 
 
 @kernel
 def add_terms(places, values, total):
     # total[places[t, i], r] += values[i, r]: term by term, whose columns stay in the cache
-    n_vectors = total.shape[1] // LANES
+    n_vectors, n_rows = total.shape[1] // LANES, places.shape[1]
     for b in range(n_vectors):
-        for t in range(len(places)):
-            for i in range(places.shape[1]):
-                sums = take(total, places[t, i], b * LANES, LANES)
-                put(total, places[t, i], b * LANES, sums + take(values, i * n_vectors + b, 0, LANES))
+        for first in range(0, n_rows, TILE):
+            for t in range(len(places)):
+                for i in range(first, min(first + TILE, n_rows)):
+                    sums = take(total, places[t, i], b * LANES, LANES)
+                    put(total, places[t, i], b * LANES, sums + take(values, i * n_vectors + b, 0, LANES))
 
 
 @kernel
