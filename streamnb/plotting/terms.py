@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -23,6 +24,7 @@ PILED = 0.25  # share of an axis with half of the rows, up to which it is logari
 WIDE = 8.0  # the least ratio of the ends of a logarithmic axis
 APART = 0.12  # share of the width between numbers and missing values
 MOST_LETTERS = 20  # of levels beside each other
+FACTOR = "log of a factor"  # what scores of losses with a log link are
 
 
 class AdditiveDisplay:
@@ -102,7 +104,7 @@ class AdditiveDisplay:
             intercept = None if column else float(estimator.intercept_[0])
         elif class_ is None:
             squared = vars(estimator)["loss"] == "squared"
-            column, score = "", "change of the prediction" if squared else "log of a factor"
+            column, score = "", "change of the prediction" if squared else FACTOR
         else:
             raise ValueError(
                 f"class_={class_!r} is given, and {type(estimator).__name__} predicts numbers: leave it out"
@@ -174,11 +176,17 @@ class AdditiveDisplay:
         ax.set_title(shortened(name), fontsize="medium")
 
     def _label_scores(self, axis: Any) -> None:
-        """Write probabilities beside log-odds, where they are known."""
-        axis.set_label_text(self.score if self.intercept is None else f"{self.score} (probability)")
+        """Write probabilities beside log-odds, where they are known, and changes in percent beside logs of factors."""
+        gap = "\n" if axis.axis_name == "x" else " "
         if self.intercept is not None:
-            intercept, gap = self.intercept, "\n" if axis.axis_name == "x" else " "
+            intercept = self.intercept
+            axis.set_label_text(f"{self.score} (probability)")
             axis.set_major_formatter(lambda score, _: f"{score:g}{gap}({expit(intercept + score):.0%})")
+        elif self.score == FACTOR:
+            axis.set_label_text(f"{self.score} (change)")
+            axis.set_major_formatter(lambda score, _: f"{score:g}{gap}({math.expm1(score):+.0%})")
+        else:
+            axis.set_label_text(self.score)
 
     def _band(self, ax: Any, ends: np.ndarray, scores: np.ndarray, std: np.ndarray) -> None:
         """The band of two standard deviations, where they are known."""

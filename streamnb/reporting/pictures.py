@@ -164,8 +164,10 @@ def _of_slices(slices: SlicedMetrics) -> Picture:
     if all(one.value == OTHER for one in rows):
         finding = "Each value has too few rows for a slice of its own; all are shown together."
     else:
-        finding = f"{names[0]} is the most surely worse than all rows, which have {number(whole)} (dotted). "
-        finding += "Intervals that do not reach that are orange."
+        first = f"{names[0]} is the most surely worse than all rows"
+        if numbers[1, 0] <= whole <= numbers[2, 0]:
+            first = "No slice is surely worse than all rows"
+        finding = f"{first}, which have {number(whole)} (dotted). Intervals that do not reach that are orange."
 
     def draw(ax: Any) -> None:
         display.plot(ax)

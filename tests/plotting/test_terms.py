@@ -38,6 +38,14 @@ def test_a_curve_has_steps_a_band_rows_below_and_missing_values(model):
     assert (ax.get_title(), ax.get_ylabel()) == ("age", "log-odds of yes (probability)")
 
 
+def test_logs_of_factors_have_the_change_beside_them():
+    counts = np.where(FRAME["age"] > 50, 2.0, 1.0)
+    gamma = snb.AdditiveRegressor("gamma", interactions=0, l2=1.0, resolutions=(4, 16)).fit(FRAME, counts)
+    axis = snb.AdditiveDisplay.from_estimator(gamma, ["age"]).axes_[0].yaxis
+    assert axis.get_label_text() == "log of a factor (change)"
+    assert axis.get_major_formatter()(0.5, 0) == "0.5 (+65%)" and axis.get_major_formatter()(-0.5, 0) == "-0.5 (-39%)"
+
+
 def test_bars_are_in_the_order_of_scores(model):
     ax = snb.AdditiveDisplay.from_estimator(model, ["city"]).axes_[0]
     widths = (

@@ -36,10 +36,16 @@ def test_terms_have_a_picture_each(interactions):
     assert len(found["features"]) == len(model.terms_) and not found["judged"]
 
 
-@pytest.mark.parametrize(("n_wards", "finding"), [(2, "is the most surely worse"), (97, "too few rows")])
-def test_slices_that_are_all_too_small_are_not_called_the_worst(two, n_wards, finding):
+@pytest.mark.parametrize(
+    ("ward", "finding"),
+    [
+        (lambda late: np.where(late == "no", 0, 1), "ward = 1 is the most surely worse"),
+        (lambda late: np.arange(len(late)) % 2, "No slice is surely worse"),
+        (lambda late: np.arange(len(late)) % 97, "too few rows"),
+    ],
+)
+def test_slices_are_called_the_worst_where_they_are(two, ward, finding):
     model, others = two
-    ward = np.arange(len(others)) % n_wards
-    facts = Facts(described(model), judged(model.evaluate(others, "late", by={"ward": ward})))
+    facts = Facts(described(model), judged(model.evaluate(others, "late", by={"ward": ward(others["late"])})))
     (found,) = pictures(model, facts)["slices"]
     assert finding in found.drawing.finding
