@@ -84,9 +84,9 @@ class LevelsSeen(Statistic):
         chunk = checked(block, missing=True)[0]
         self.n_features = _same_width(self.n_features, chunk.shape[1])
         codes = codes_of(chunk, self.columns)
-        self.add(codes if block.weight is None else codes[block.weight > 0.0])
+        self.add_codes(codes if block.weight is None else codes[block.weight > 0.0])
 
-    def add(self, codes: np.ndarray) -> None:  # type: ignore[override]
+    def add_codes(self, codes: np.ndarray) -> None:
         """Add codes of the columns, (n_rows, n_columns)."""
         seen = [list(map(np.unique, np.ascontiguousarray(codes.T)))]
         while self.runs and memory.bytes_of(self.runs[-1]) < 2 * memory.bytes_of(seen):

@@ -75,7 +75,7 @@ def test_names_of_a_frame_and_other_widths():
 def test_too_many_values_are_refused_by_memory_limit():
     seen = LevelsSeen(np.arange, 1000)
     with pytest.raises(MemoryError, match="the values of columns of categories"):
-        seen.add(np.arange(200.0)[:, None])
+        seen.add_codes(np.arange(200.0)[:, None])
 
 
 def test_a_damaged_state():

@@ -82,7 +82,10 @@ def test_additive_models_are_judged_by_the_scorings_of_the_search():
 def test_the_same_table_for_any_container(tmp_path):
     frame = pd.DataFrame(X, columns=list("abcd")).assign(y=AMOUNTS)
     frame.to_parquet(tmp_path / "t.parquet")
-    stream = lambda: ((X[i : i + 90], AMOUNTS[i : i + 90]) for i in range(0, 300, 90))  # noqa: E731
+
+    def stream():
+        return ((X[i : i + 90], AMOUNTS[i : i + 90]) for i in range(0, 300, 90))
+
     given = [(tmp_path / "t.parquet", "y"), (stream, None)]
     models = [snb.ElasticNetCV(standardize=True), snb.GammaRegressorCV(), snb.AdditiveRegressor(interactions=0)]
     how = {"folds": 3, "models": models, "budget": None, "show": False}
