@@ -279,10 +279,10 @@ def steps_of_folds(estimator: Any, rows: Source, options: RunOptions, folding: F
     return steps
 
 
-def remember_step(self: Any, step: LearnedStep | None) -> None:
+def remember_step(estimator: Any, step: LearnedStep | None) -> None:
     """Remember a learned step and its request in words."""
-    requested = self._step_request().description(names_of(self), 0 if step is None else step.n_features)
-    self._preparation = replace(self._preparation, step=step, requested=requested)
+    requested = estimator._step_request().description(names_of(estimator), 0 if step is None else step.n_features)
+    estimator._preparation = replace(estimator._preparation, step=step, requested=requested)
 
 
 def with_step(estimator: Any, step: LearnedStep) -> Any:
@@ -427,12 +427,12 @@ def adopt_columns(estimator: Any) -> None:
         estimator.feature_names_in_ = known.column_names
 
 
-def remember_names(self: Any, given: Any) -> None:
+def remember_names(estimator: Any, given: Any) -> None:
     """Remember the names of the fitted columns."""
-    self._check_params()
-    if hasattr(self, "feature_names_in_"):
-        del self.feature_names_in_
-    check_features(self, given, reset=True)
+    estimator._check_params()
+    if hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+    check_features(estimator, given, reset=True)
 
 
 def check_features(estimator: Any, given: Any, *, reset: bool = False) -> None:

@@ -232,9 +232,14 @@ OTHERS = {  # underscored names of other packages, for which these have no publi
 }  # fmt: skip
 
 
+AGREED = {  # what classifiers, regressions and selectors have, which share no class of ours, and one module works with
+    "streamnb.estimators.preparation": {"_preparation", "_step_request", "_check_params"}
+}
+
+
 @holds_for(WRITTEN)
 def test_nothing_private_of_another_module_is_used(name):
-    own = private_names(name) | OTHERS
+    own = private_names(name) | OTHERS | AGREED.get(name, set())
     used = {n.attr for n in nodes(name, ast.Attribute) if n.attr.startswith("_") and not n.attr.startswith("__")}
     imported = {
         alias.name
