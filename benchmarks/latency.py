@@ -2,8 +2,8 @@
 
 A server on this machine, in a process of its own, answers each request after a delay and then sends at most 20 MB/s on
 a connection. One scan of each input is measured: requests and requests a MiB, MB/s, and the share of what 16
-connections would bring (320 MB/s). The last column is the same scan of the local files: where both are alike,
-processors are the limit and not the store.
+connections would bring (320 MB/s), the share of the time that this machine's processors work, for reader and server,
+and the seconds of the same scan of the local files. Where processors work all the time, they are the limit.
 """
 
 import argparse
@@ -24,8 +24,9 @@ import zarr
 from aiohttp import ClientSession, web
 
 import streamnb as snb
+from streamnb.core.threads import n_cores
 
-SPEED, CONNECTIONS, SLICE = 20e6, 16, 1 << 18  # bytes a second of one connection, and bytes sent at once
+SPEED, CONNECTIONS, SLICE = 20e6, 16, 1 << 20  # bytes a second of one connection, and bytes sent at once
 
 
 # ---- the server ------------------------------------------------------------------------------------------------------
@@ -37,7 +38,7 @@ def serve(folder: Path, delay: float, port: Any) -> None:
 
     async def answer(request: web.Request) -> web.StreamResponse:
         if request.path == "/asked":
-            return web.json_response(asked)
+            return web.json_response(asked | {"cpu": time.process_time()})
         path = folder / request.path[1:]
         await asyncio.sleep(delay)
         asked["requests"] += 1
@@ -153,10 +154,10 @@ INPUTS = {
         lambda folder: write_csr(folder, 1_000_000), lambda at: snb.LinearNB().fit(f"{at}/csr.zarr", "y")
     ),
     "Zarr, dense, chunks of 1 MiB": Input(
-        lambda folder: write_dense(folder, 655_360, 2_621), lambda at: model().fit(f"{at}/dense.zarr", "y")
+        lambda folder: write_dense(folder, 4 * 655_360, 2_621), lambda at: model().fit(f"{at}/dense.zarr", "y")
     ),
     "Zarr, dense, shards of 16 MiB of chunks of 100 kB": Input(
-        lambda folder: write_dense(folder, 655_360, 256, 40_960), lambda at: model().fit(f"{at}/shards.zarr", "y")
+        lambda folder: write_dense(folder, 4 * 655_360, 256, 40_960), lambda at: model().fit(f"{at}/shards.zarr", "y")
     ),
     "Parquet, 11 of 21 columns": Input(
         lambda folder: write_parquet(folder, 2_000_000),
@@ -179,14 +180,15 @@ def measured(name: str, folder: Path, delay: float) -> str:
     scan(str(folder))
     local = time.perf_counter() - began
     with served(folder, delay) as address:
+        before = time.process_time() + asyncio.run(counted(address))["cpu"]
         began = time.perf_counter()
         scan(address)
-        seconds = time.perf_counter() - began
-        asked = asyncio.run(counted(address))
+        seconds, asked = time.perf_counter() - began, asyncio.run(counted(address))
+        busy = (time.process_time() + asked["cpu"] - before) / seconds / n_cores()
     speed, per_mib = asked["bytes"] / seconds, asked["requests"] / (asked["bytes"] / 2**20)
     return (
         f"| {name} | {delay * 1000:.0f} ms | {asked['requests']:,} | {per_mib:.2f} | "
-        f"{speed / 1e6:,.0f} | {speed / SPEED / CONNECTIONS:.0%} | {seconds:.1f} | {local:.1f} |"
+        f"{speed / 1e6:,.0f} | {speed / SPEED / CONNECTIONS:.0%} | {busy:.0%} | {seconds:.1f} | {local:.1f} |"
     )
 
 
@@ -195,8 +197,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--milliseconds", type=float, nargs="+", default=[5.0, 50.0, 200.0])
     parser.add_argument("--inputs", nargs="+", default=list(INPUTS), help="; ".join(INPUTS))
     options = parser.parse_args(arguments)
-    print("| | delay | requests | a MiB | MB/s | of 320 MB/s | seconds | seconds of local files |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("| | delay | requests | a MiB | MB/s | of 320 MB/s | processors | seconds | of local files |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for name in options.inputs:
         with tempfile.TemporaryDirectory() as folder:
             INPUTS[name].write(Path(folder))

@@ -2,22 +2,32 @@
 
 `--rows N` makes it longer. Workers are processes of this machine, each bound to a core of its own, so that two have
 twice the means of one. Medians of interleaved runs.
+
+`--fits` compares one and two workers for softmax regression and for a search.
+
+`--chunks 10000 100000` measures something else: the CPU seconds of the driver and of the scheduler, each a process of
+its own, for scans of so many tiny chunks of a Dask array, of a Zarr store, and of a Dask array that reads the store.
 """
 
 import argparse
+import multiprocessing
 import os
 import tempfile
 import time
+import warnings
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
 
 import dask
+import dask.array as da
 import distributed
 import numpy as np
 import scipy.sparse as sp
+import zarr
 
 import streamnb as snb
+from benchmarks.billion import repeat
 from streamnb.rows import opening, row_blocks
 from streamnb.rows.source import row_ranges
 
@@ -55,7 +65,7 @@ def cluster_of(n_workers):
         distributed.LocalCluster(n_workers=n_workers, threads_per_worker=1, local_directory=folder) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
-        for core, address in zip(sorted(os.sched_getaffinity(0)), client.scheduler_info()["workers"]):
+        for core, address in zip(sorted(os.sched_getaffinity(0)), client.run(os.getpid)):
             client.run(bind, core, workers=[address])
         yield client
 
@@ -88,7 +98,128 @@ def merged_bytes_per_second(store):
     return stats.nbytes / (time.perf_counter() - started)
 
 
-def main(quick=False, rows=3_000_000):
+# ---- fits ------------------------------------------------------------------------------------------------------------
+
+
+def write_dense(folder, n_rows, n_chunk=20_000):
+    """Counts in 64 columns, and five classes that depend on them."""
+    rng, group = np.random.default_rng(0), zarr.create_group(folder)
+    slopes = rng.normal(size=(64, 5)) / 8
+    X = group.create_array("X", shape=(n_rows, 64), chunks=(n_chunk, 64), dtype="uint8")
+    y = group.create_array("y", shape=(n_rows,), chunks=(n_chunk,), dtype="int8")
+    for first in range(0, n_rows, n_chunk):
+        counts = rng.poisson(2.0, (n_chunk, 64))
+        X[first : first + n_chunk] = counts
+        y[first : first + n_chunk] = (counts @ slopes + rng.gumbel(size=(n_chunk, 5))).argmax(1)
+    return folder
+
+
+def softmax(client, store):
+    with warnings.catch_warnings(action="ignore", category=snb.StreamnbWarning):  # all reads are spent, as asked
+        return snb.SoftmaxRegression(max_passes=12, tol=0.0).fit(store, "y", client=client, progress=False)
+
+
+def searched(client, store):
+    return snb.search(store, "y", client=client, show=False, progress=False)
+
+
+FITS = {"softmax regression, 12 reads": (softmax, 1), "search": (searched, 5)}  # and by how much rows are fewer
+
+
+def measure_fits(n_rows, n_runs):
+    """Print what fits take on one worker and on two: medians of interleaved runs."""
+    print("| fit | rows | workers | seconds | speed | core-seconds of workers | CPU s of driver and scheduler |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        clients = {n: stack.enter_context(cluster_of(n)) for n in (1, 2)}
+        for name, (fit, fewer) in FITS.items():
+            store = write_dense(f"{folder}/{fewer}.zarr", n_rows // fewer)
+            runs = {n: [] for n in clients}
+            for n in [*clients] * (n_runs + 1):  # the first compile
+                before = here_and_there(clients[n])
+                fit(clients[n], store)
+                runs[n].append(here_and_there(clients[n]) - before)
+            middle = {n: np.median(times[1:], axis=0) for n, times in runs.items()}
+            for n, (wall, driver, workers) in middle.items():
+                cells = name, f"{n_rows // fewer:,}", n, f"{wall:.2f}", f"{middle[1][0] / wall:.2f} x"
+                print("|", " | ".join(map(str, cells)), f"| {workers:.1f} | {driver:.1f} |", flush=True)
+
+
+def here_and_there(client):
+    """The time, and CPU seconds of this process, which has the scheduler too, and of workers."""
+    return np.array([time.perf_counter(), time.process_time(), sum(client.run(time.process_time).values())])
+
+
+# ---- many chunks -----------------------------------------------------------------------------------------------------
+
+ROWS, COLUMNS, DISTINCT = 100, 10, 1000  # of a chunk, and chunks of which others are copies
+
+
+def run_cluster(pipe):
+    """Run a scheduler and two workers until told to end."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=":0", local_directory=folder) as cluster,
+    ):
+        pipe.send(cluster.scheduler_address)
+        pipe.recv()
+
+
+def blocks(n_chunks):
+    """A Dask array that computes its values, and labels."""
+    x = da.random.default_rng(0).integers(0, 5, (n_chunks * ROWS, COLUMNS), chunks=(ROWS, COLUMNS))
+    return x, da.arange(n_chunks * ROWS, chunks=ROWS) % 3
+
+
+def dense_store(folder, n_chunks):
+    """A store with so many chunks, and labels in fewer."""
+    group, n_first = zarr.create_group(folder), DISTINCT * ROWS
+    x = np.random.default_rng(0).integers(0, 5, (n_first, COLUMNS)).astype(np.uint8)
+    group.create_array("X", data=x, chunks=(ROWS, COLUMNS))
+    group.create_array("y", data=(np.arange(n_chunks * ROWS) % 3).astype(np.int8), chunks=(n_first,))
+    repeat(Path(folder) / "X", n_first, n_chunks * ROWS)
+    return zarr.open_group(folder)
+
+
+def clocks(client):
+    """CPU seconds of the driver, of the scheduler and of the workers, and the time."""
+    times = time.process_time(), client.run_on_scheduler(time.process_time), client.run(time.process_time).values()
+    return np.array([*times[:2], sum(times[2]), time.perf_counter()])
+
+
+def measure_chunks(numbers):
+    """Print the seconds of scans of so many chunks."""
+    here, there = multiprocessing.get_context("spawn").Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=run_cluster, args=(there,))
+    process.start()
+    print("| chunks | of | driver, CPU s | scheduler, CPU s | workers, CPU s | seconds |")
+    print("| ---: | --- | ---: | ---: | ---: | ---: |")
+    with distributed.Client(here.recv()) as client, tempfile.TemporaryDirectory() as folder:
+        client.wait_for_workers(2)
+        snb.scan(*blocks(20), moments=["sum"])  # compiles
+        for n_chunks in numbers:
+            group = dense_store(f"{folder}/{n_chunks}.zarr", n_chunks)
+            kinds = {
+                "a Dask array": blocks(n_chunks),
+                "a Dask array of a store": (da.from_zarr(group["X"]), da.from_zarr(group["y"])),
+                "a store": (group, "y"),
+            }
+            for kind, rows in kinds.items():
+                before = clocks(client)
+                snb.scan(*rows, moments=["sum"])
+                taken = " | ".join(f"{seconds:.1f}" for seconds in clocks(client) - before)
+                print(f"| {n_chunks:,} | {kind} | {taken} |", flush=True)
+    here.send(None)
+    process.join()
+
+
+def main(quick=False, rows=3_000_000, fits=False, chunks=()):
+    if fits:
+        measure_fits(20_000 if quick else rows, 1 if quick else 2)
+        return
+    if chunks:
+        measure_chunks(chunks)
+        return
     n_rows, n_runs = (40_000, 1) if quick else (rows, 3)
     row_blocks.SEGMENT_BYTES = 1 << (21 if quick else 26)  # some segments for each worker
     numbers = [1, 2][: len(os.sched_getaffinity(0))]
@@ -110,4 +241,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few rows, one run")
     parser.add_argument("--rows", type=int, default=3_000_000, help="of 100 nonzeros: the more, the less set-up counts")
+    parser.add_argument("--fits", action="store_true", help="softmax regression and a search on one worker and on two")
+    parser.add_argument("--chunks", type=int, nargs="+", default=(), help="multiples of 1,000: only what these cost")
     main(**vars(parser.parse_args()))

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 import streamnb as snb
 from benchmarks.how_good.sets import read, scaling
-from streamnb.training.fitting import DescentMethod
+from streamnb.solving.fitting import DescentMethod
 
 LOSS, ACCURACY, MOST = 0.005, 0.003, 60
 L2 = 1.0

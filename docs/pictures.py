@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import matplotlib
 from matplotlib import pyplot
 
-from streamnb.plotting.svg import drawn
+from streamnb.reporting.svg import drawn
 
 DIGITS = """from sklearn.datasets import load_digits
 

@@ -1,5 +1,7 @@
 """A model of a table as an HTTP service: one record, batches, a schema of its columns, health, and new models in place.
 
+A classifier answers with the probability of each class, a regression with {"prediction": number}.
+
     MODEL=model.snb uvicorn service:app --workers 2          # in this folder; pip install fastapi uvicorn
 
 When the file changes it is loaded again; the old model answers until the new one is there, and goes on if it is no use.
@@ -7,6 +9,7 @@ When the file changes it is loaded again; the old model answers until the new on
 
 import logging
 import os
+import sys
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
@@ -32,7 +35,17 @@ class Served:
     def loaded(self):
         """The model, and the kinds of its columns by name."""
         model = snb.load(self.path)
-        return model, (model.encoding_ if hasattr(model, "encoding_") else model.encoding).columns
+        made = getattr(model, "linear", model)  # of a regression that was saved without statistics
+        encoding = getattr(made, "encoding_", getattr(made, "encoding", None))
+        names = getattr(made, "feature_names_in_", None) if encoding is None else None
+        columns = getattr(encoding, "columns", None if names is None else dict.fromkeys(names.tolist(), "number"))
+        if columns is None:
+            raise ValueError("it is no model of a table, whose columns have names")
+        try:
+            answers(model, [dict.fromkeys(columns, 0.0 if encoding is None else None)])
+        except AttributeError as error:
+            raise ValueError(f"a record has no answer: {error}") from error
+        return model, columns
 
     def watch(self):
         """Load the file whenever it changes."""
@@ -50,7 +63,19 @@ class Served:
                 logging.getLogger("uvicorn.error").error("%s is not served: %s", self.path, error)
 
 
-served = Served(Path(os.environ["MODEL"]))
+def answers(model, records):
+    """The probabilities of each record by label, or its prediction by a regression."""
+    if not hasattr(model, "classes_"):
+        return [{"prediction": number} for number in model.predict(records).tolist()]
+    if len(records) == 1:
+        return [{str(label): share for label, share in model.predict_proba_one(records[0]).items()}]
+    return [dict(zip(map(str, model.classes_.tolist()), row)) for row in model.predict_proba(records).tolist()]
+
+
+try:
+    served = Served(Path(os.environ["MODEL"]))
+except (OSError, ValueError) as error:
+    sys.exit(f"MODEL={os.environ['MODEL']} cannot be served: {error}")
 fields = {  # names of columns may be any text
     f"column_{j}": (TYPES.get(kind, str | int | float | bool) | None, Field(alias=name))
     for j, (name, kind) in enumerate(served.columns.items())
@@ -71,14 +96,14 @@ app = FastAPI(title="A model of streamnb", lifespan=watching)
 
 @app.post("/predict")
 def predict(record: Record) -> dict[str, float]:
-    """The probability of each class for one record."""
-    return probabilities([record])[0]
+    """The probability of each class for one record, or the prediction of a regression."""
+    return answered([record])[0]
 
 
 @app.post("/predict_batch")
 def predict_batch(records: Annotated[list[Record], Field(min_length=1, max_length=1000)]) -> list[dict[str, float]]:
-    """The probability of each class for up to 1,000 records."""
-    return probabilities(records)
+    """The same for up to 1,000 records."""
+    return answered(records)
 
 
 @app.get("/health")
@@ -87,14 +112,9 @@ def health() -> dict[str, str]:
     return {"status": "ok", "model": str(served.path), "written": str(datetime.fromtimestamp(served.written))}
 
 
-def probabilities(records):
-    """The probabilities by label; what the model says of a wrong value is an answer, too."""
-    model = served.model  # one for all records, whatever is loaded meanwhile
+def answered(records):
+    """The answers; what the model says of a wrong value is an answer, too."""
     try:
-        if len(records) == 1:
-            found = [model.predict_proba_one(records[0].model_dump(by_alias=True)).values()]
-        else:
-            found = model.predict_proba([record.model_dump(by_alias=True) for record in records]).tolist()
+        return answers(served.model, [record.model_dump(by_alias=True) for record in records])
     except (ValueError, TypeError) as error:
         raise HTTPException(422, str(error)) from error
-    return [dict(zip(map(str, model.classes_.tolist()), row)) for row in found]

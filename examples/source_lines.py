@@ -4,7 +4,7 @@ Which package does a piece of Python source come from? The rows are the source o
 written once as JSON lines. Words and pairs of words are hashed as the file is read; naive Bayes and its whole path of
 L1 penalties come out of a single scan, softmax regression of a few reads more:
 
-    python examples/source_lines.py [--rows 1100000] [--taus 20] [--texts build/source_lines] [--out build]
+    python examples/source_lines.py [--rows 550000] [--taus 20] [--texts build/source_lines] [--out build]
 """
 
 import argparse
@@ -22,7 +22,6 @@ import source_text
 from matplotlib.figure import Figure
 from peak_memory import PeakMemory
 from scipy.special import logsumexp
-from sklearn.metrics import accuracy_score, roc_auc_score
 from source_text import Sampling
 
 import streamnb as snb
@@ -69,7 +68,7 @@ def main():
 
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--rows", type=int, default=1_100_000, help="about how many rows to use (default %(default)s)")
+    parser.add_argument("--rows", type=int, default=550_000, help="about how many rows to use (default %(default)s)")
     parser.add_argument("--taus", type=int, default=20, help="penalties on the path (default %(default)s)")
     parser.add_argument("--texts", type=Path, default=Path("build/source_lines"), help="kept for the next run")
     parser.add_argument("--out", type=Path, default=Path("build"), help="folder for the model and the picture")
@@ -162,11 +161,8 @@ def show(point, name=None):
 def score(model, X, y):
     """Features kept, accuracy, and area under the ROC curve of a package against the rest, mean over packages."""
     n_kept = np.count_nonzero(np.any(model.coef_ != 0, axis=0))
-    scores = model.decision_function(X)
-    accuracy = accuracy_score(y, model.classes_[scores.argmax(axis=1)])
-    present = np.isin(model.classes_, y)
-    truth = y[:, None] == model.classes_[present]
-    return n_kept, accuracy, roc_auc_score(truth, log_odds(scores)[:, present], average="macro")
+    judged = snb.evaluate(y, scores=log_odds(model.decision_function(X)), classes=model.classes_)
+    return n_kept, judged.accuracy(), judged.roc_auc()
 
 
 def log_odds(scores):

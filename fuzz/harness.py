@@ -20,7 +20,7 @@ def instrument():
     with atheris.instrument_imports(include=["streamnb"]):
         package = importlib.import_module("streamnb")
         for module in pkgutil.walk_packages(package.__path__, "streamnb."):
-            if not module.name.startswith("streamnb.plotting"):
+            if not module.name.startswith("streamnb.reporting"):
                 importlib.import_module(module.name)
 
 

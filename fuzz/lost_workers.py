@@ -20,7 +20,7 @@ from zarr.storage import LocalStore
 
 import streamnb as snb
 from streamnb.rows import row_blocks
-from tests.support.clusters import SlowStore, cluster_of, in_thread, rows_in_store, until
+from tests.support.clusters import SlowStore, cluster_of, in_thread, rows_in_store, until, workers_of
 from tests.support.strategies import same_stats
 
 N_WORKERS, N_BLOCKS, N_ROWS = 2, 40, 200
@@ -34,7 +34,7 @@ def killed(client, address, process):
 
 
 def retired(client, address, process):
-    del client.cluster.worker_spec[client.scheduler_info()["workers"][address]["name"]]
+    del client.cluster.worker_spec[workers_of(client)[address]["name"]]
     client.cluster.scale(N_WORKERS)  # which retires the one without a place, and starts another
 
 
@@ -58,7 +58,7 @@ def rows_in_both(folder):
 
 def lossy_scan(client, rows, lose, delay, number):
     """One scan that loses a worker after so many seconds; the statistics, or the error."""
-    until(lambda: len(client.scheduler_info()["workers"]) == N_WORKERS)
+    until(lambda: len(workers_of(client)) == N_WORKERS)
     workers = sorted(client.run(os.getpid).items())
     with in_thread(snb.scan, *rows, client=client) as out:
         time.sleep(delay)

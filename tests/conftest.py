@@ -29,6 +29,6 @@ def pytest_collection_finish():
 @pytest.fixture
 def as_in_folds(monkeypatch):
     """Models of all rows are trained by the steps of models without a fold, which do without a sample."""
-    from streamnb.training.fitting import DescentMethod
+    from streamnb.solving.fitting import DescentMethod
 
     monkeypatch.setattr(DescentMethod, "samples", lambda *_: False)

@@ -57,6 +57,8 @@ PACKAGES = [
     "lightgbm",
     "interpret-core",
     "scanpy",
+    "glum",
+    "statsmodels",
 ]
 PARTS = {  # each yields rows of the table
     "csr": memory.csr_rows,
@@ -80,6 +82,7 @@ PARTS = {  # each yields rows of the table
     "products": products.product_rows,
     "trees": trees.tree_rows,
     "additive": additive.additive_rows,
+    "numbers": additive.number_rows,
     "regression": regression.regression_rows,
     "cells": cells.cell_rows,
     "search": searching.search_rows,

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 import streamnb as snb
-from benchmarks.peers.table import BETTER, Row, Size, ratio
+from benchmarks.peers.table import BETTER, SLOWER, Row, Size, ratio
 
 EXPLAINED = 10_000  # rows
 PAIRS = 10
@@ -42,6 +43,29 @@ def additive_rows(size: Size, _: Path) -> Iterator[Row]:
             yield Row(f"{shown}: explanation of {len(many):,} rows, one thread", peer, 5, 20, times)
 
 
+def number_rows(size: Size, folder: Path) -> Iterator[Row]:
+    """`AdditiveRegressor` of a Parquet file with all choices, and LightGBM, which reads it by pandas; one thread."""
+    n_rows = 15 * size.n_rows // 2
+    _, X, score = waves_of(n_rows)
+    y = score + np.random.default_rng(1).normal(size=n_rows)
+    pd.DataFrame(X.astype(np.float32)).add_prefix("x").assign(y=y).to_parquet(folder / "numbers.parquet")
+    shown = f"AdditiveRegressor, {n_rows:,} x {X.shape[1]} from Parquet, choices included, one thread, CPU"
+    try:
+        from lightgbm import LGBMRegressor
+    except ImportError:
+        yield Row(shown, LIGHTGBM, 2, 1, None, SLOWER)
+        return
+    fit = partial(snb.AdditiveRegressor().fit, folder / "numbers.parquet", "y", n_threads=1, progress=False)
+    fit()  # compiles
+
+    def theirs() -> None:
+        table = pd.read_parquet(folder / "numbers.parquet")
+        target = table.pop("y")
+        LGBMRegressor(n_jobs=1, verbose=-1).fit(table, target)
+
+    yield Row(shown, LIGHTGBM, 2, 1, cpu(fit) / cpu(theirs), SLOWER)
+
+
 def lightgbm() -> tuple[Any, Callable[..., Any]]:
     """A model to fit, None where the package is not installed, and how rows are explained."""
     try:
@@ -68,10 +92,14 @@ BOUNDS: dict[str, tuple[float | None, float | None]] = {LIGHTGBM: (None, None), 
 
 def waves(n_rows: int) -> tuple[str, np.ndarray, np.ndarray]:
     """Rows whose classes follow curves of some columns and two pairs of them."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n_rows, 10))
-    odds = np.sin(2.0 * X[:, 0]) + np.abs(X[:, 1]) + X[:, 2] * X[:, 3] + np.sin(3.0 * X[:, 4]) * X[:, 5] - 0.8
-    return "curves and pairs", X, (rng.logistic(size=n_rows) < odds).astype(int)
+    name, X, odds = waves_of(n_rows)
+    return name, X, (np.random.default_rng(1).logistic(size=n_rows) < odds).astype(int)
+
+
+def waves_of(n_rows: int) -> tuple[str, np.ndarray, np.ndarray]:
+    X = np.random.default_rng(0).normal(size=(n_rows, 10))
+    score = np.sin(2.0 * X[:, 0]) + np.abs(X[:, 1]) + X[:, 2] * X[:, 3] + np.sin(3.0 * X[:, 4]) * X[:, 5] - 0.8
+    return "curves and pairs", X, score
 
 
 def fitting(model: Any, X: np.ndarray, y: np.ndarray, **options: Any) -> Callable[[], Any]:

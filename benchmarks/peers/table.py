@@ -7,6 +7,7 @@ from itertools import pairwise
 
 PER_ROW = 100  # nonzeros of a row, before equal ones of a row are one
 FASTER, SLOWER, MEMORY, SECONDS, BETTER = "x faster", "x the time", "x the memory", "s more", "x as high"
+DIGITS = "digits in common"
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Row:
     def verdict(self) -> str:
         if self.figure is None:
             return "not installed"
-        sign = 1 if self.unit in (FASTER, BETTER) else -1
+        sign = 1 if self.unit in (FASTER, BETTER, DIGITS) else -1
         bounds = [(name, bound) for name, bound in (("goal", self.goal), ("floor", self.floor)) if bound is not None]
         reached = [name for name, bound in bounds if sign * (self.figure - bound) >= 0]
         return "no goal set" if not bounds else reached[0] if reached else "below the floor"

@@ -16,8 +16,8 @@ from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
-from streamnb.training.objectives import Logistic
-from streamnb.training.reading import ReadTask
+from streamnb.solving.objectives import Logistic
+from streamnb.solving.reading import ReadTask
 
 COLD = {"SoftmaxRegression": (3, 2), "LinearNBCV": (5, 4), "search": (10, 8)}  # floor and goal
 OPTIONS = {"progress": False}

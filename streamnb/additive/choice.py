@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations_with_replacement
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -25,15 +25,15 @@ from streamnb.additive.losses import TermJudge
 from streamnb.additive.terms import of_terms, purified
 from streamnb.core import memory
 from streamnb.core.threads import one_thread
-from streamnb.encoding.terms import TermColumns
+from streamnb.encoding.bins import TermColumns
 from streamnb.kernels.lanes import LANES
-from streamnb.selection.score_table import EndOfGrid
-from streamnb.selection.split_intervals import standard_error
+from streamnb.selection.score_table import EndOfGrid, standard_error
 from streamnb.stats.row_sample import SampledRows
 
 ALL = -1  # in place of the number of a fold: all rows
 MODELS_BYTES = 128 << 20  # of models that train at a time; of the sample, which is in memory, more reads cost nothing
 LEAST_FACTOR = 1.0  # of the penalty of pairs: smaller ones than of features follow from l2
+STEP_OF_L2 = 3.0  # about the ratio of neighbours among the default ones
 MOST_FURTHER = 8  # penalties beyond the end of the default ones
 NUMBERS = 5, 10, 20, 40  # of pairs, for "auto"
 MOST_WEIGHTS = 1 << 20  # of the cells of pairs of all classes, for "auto"; each takes some 300 bytes in training
@@ -78,6 +78,21 @@ class AdditiveRequest:
     max_passes: int
     settles: Callable[[dict[str, np.ndarray]], bool] | None = None
 
+    def of_rows(self, weight: np.ndarray) -> Self:
+        """The same, with the usual penalties in units of the weights of rows."""
+        if "l2" not in self.going_on:
+            return self
+        return replace(self, l2=[unit_of(weight) * l2 for l2 in self.l2])
+
+
+def unit_of(weight: np.ndarray) -> float:
+    """The weight of a row, as a power of 3: 1 for weights up to 3, which may be numbers of copies.
+
+    Others are exposures or numbers of people, which say little of how much a row tells.
+    """
+    mean = np.square(weight).sum() / weight.sum()
+    return float(STEP_OF_L2 ** np.trunc(np.log(mean) / np.log(STEP_OF_L2)))
+
 
 # ---- the models of a point ----------------------------------------------------------------------------------------
 
@@ -93,14 +108,6 @@ class JudgedPoint(NamedTuple):
     @property
     def mean(self) -> float:
         return float(np.nanmean(self.scores))
-
-
-class Start(NamedTuple):
-    """The best model so far without a fold: its columns, point and weights."""
-
-    columns: TermColumns
-    point: dict[str, Any]
-    weights: TermWeights
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,8 +130,8 @@ class AdditiveChooser:
     memory_limit: int | None
 
     @cached_property
-    def starts(self) -> dict[int, Start]:
-        """The best model so far without each fold, from which others start."""
+    def starts(self) -> dict[int, tuple[TermColumns, dict[str, Any], TermWeights]]:
+        """The columns, point and weights of the best model so far without each fold, from which others start."""
         return {}
 
     @property
@@ -147,8 +154,9 @@ class AdditiveChooser:
         return (n_steps - self.terms.layers.parts.shape[1]) * self.width
 
     def bytes_needed(self, terms: AdditiveTerms, n_models: int = 1) -> int:
-        """Bytes of so many models of these terms that train together, and of the rows by their columns."""
-        n_rows, n_terms = len(self.rows.weight), len(terms.columns().features)
+        """Bytes of so many models of these terms that train together, at least a vector, and of the rows by columns."""
+        n_rows, n_terms = len(self.rows.weight), int(terms.layers.terms[-1]) + 1
+        n_models = max(n_models, LANES // self.width)
         of_models = bytes_of_models(n_models, self.width, n_rows, *terms.layers.parts.shape)
         return of_models + 8 * n_rows * n_terms
 
@@ -160,7 +168,7 @@ class AdditiveChooser:
         if n_pairs and needed > may:
             fit = min(int(n_pairs * max(may - alone, 0) / (needed - alone)), n_pairs // 2)
             what = f"{n_pairs:,} pairs of features"
-            cure = f"give a larger memory_limit, or take fewer interactions: about {fit:,} fit"
+            cure = f"give a larger memory_limit, or use fewer interactions: about {fit:,} fit"
         memory.check(what, needed, limit, cure)
 
     def ranked(self, best: JudgedPoint, most: int, left_out: Sequence[int] = ()) -> dict[int, list[FeaturePair]]:
@@ -177,8 +185,9 @@ class AdditiveChooser:
         for of_feature, codes_of_feature, j in zip(steps.T, codes.T, kept.tolist(), strict=True):
             present = codes_of_feature >= 0
             of_feature[present] = coded.steps(j, CELLS)[codes_of_feature[present]]
-        l2 = best.point["l2"] / found.dispersion
-        gains = pair_gains(steps, found.slopes, found.curvatures, self.rows.fold, self.n_folds, l2)
+        unit = unit_of(self.rows.weight)
+        l2 = best.point["l2"] / (found.dispersion * unit)
+        gains = pair_gains(steps, found.slopes / unit, found.curvatures / unit, self.rows.fold, self.n_folds, l2)
         folds = ALL, *range(self.n_folds)
         return {fold: [(int(kept[i]), int(kept[j])) for i, j in best_pairs(gains[fold], most)] for fold in folds}
 
@@ -249,9 +258,8 @@ class FoldStage:
             weights = dict(zip(folds, [one.weights for one in found[of_point]], strict=True))
             judged.append(JudgedPoint(point, scores[:, 0], each, weights))
         best = max(range(len(points)), key=lambda place: judged[place].mean)
-        of_best = found[best * len(folds) : (best + 1) * len(folds)]
-        starts = [Start(self.rows.columns, points[best], one) for one in of_best]
-        chooser.starts.update(zip(folds, starts, strict=True))
+        first = best * len(folds)
+        chooser.starts.update({fold: (self.rows.columns, points[best], found[first + fold]) for fold in folds})
         return judged
 
     def model(self, point: dict[str, Any], fold: int) -> LaneModel:
@@ -262,15 +270,14 @@ class FoldStage:
         variance *= has[np.repeat(terms.layers.terms, terms.layers.widths)]
         known, start = self.chooser.starts.get(max(fold, 0)), None
         if known is not None:
+            before, known_point, at = known
             own, alone = self.rows.columns, self.rows.columns.features[:, 1] < 0
-            parts = known.weights.weights, known.weights.pulls
-            weights, pulls = (of_terms(known.columns, part[:-1], own) for part in parts)
-            stronger = np.where(alone, 1.0, point["pair_factor"] / known.point["pair_factor"])
+            weights, pulls = (of_terms(before, part[:-1], own) for part in (at.weights, at.pulls))
+            stronger = np.where(alone, 1.0, point["pair_factor"] / known_point["pair_factor"])
             of_column = np.repeat(stronger * has, own.widths)[:, None]
             weights *= np.repeat(has, own.widths)[:, None]
-            pulls *= of_column * (point["l2"] / known.point["l2"])
-            intercepts = known.weights.weights[-1:]
-            start = TermWeights(np.concatenate([weights, intercepts]), np.concatenate([pulls, 0.0 * pulls[:1]]))
+            pulls *= of_column * (point["l2"] / known_point["l2"])
+            start = TermWeights(np.concatenate([weights, at.weights[-1:]]), np.pad(pulls, ((0, 1), (0, 0))))
         return LaneModel(fold, variance, start)
 
 
@@ -284,8 +291,8 @@ def choose(
 
     Penalties are chosen without pairs. Then pairs are added, as many as asked for, or ever more while scores rise.
     """
-    stage, middle = chooser.without_pairs, request.l2[len(request.l2) // 2]
-    judged = stage.judged([{"l2": middle, "l1": 0.0, "pair_factor": 1.0, "interactions": 0}])
+    stage = chooser.without_pairs
+    judged = stage.judged([point_of(request)])
     if request.settles is not None and request.settles(judged[0].each):
         return judged[0], stage, judged
     judged += _other_penalties(request, stage, judged[0])
@@ -322,6 +329,11 @@ def choose(
         return _with_penalties_beyond(request, stage, judged[:n_alone], judged)
     more = _other_penalties(request, stage, best)  # pairs may bear a smaller one than features alone
     return _with_penalties_beyond(request, stage, [best, *more], judged + more)
+
+
+def point_of(request: AdditiveRequest) -> dict[str, Any]:
+    """The first point that is judged: the middle penalty, without pairs."""
+    return {"l2": request.l2[len(request.l2) // 2], "pair_factor": 1.0, "interactions": 0}
 
 
 def _other_penalties(request: AdditiveRequest, stage: FoldStage, best: JudgedPoint) -> list[JudgedPoint]:
@@ -370,12 +382,13 @@ def _clearly_better(scores: np.ndarray, than: np.ndarray) -> bool:
 
 def deviations_of(columns: TermColumns, best: JudgedPoint, stage: FoldStage) -> np.ndarray:
     """Standard deviations of scores (n_columns, R) over the models without each fold; NaN for too few of them."""
-    of_models, own = [], stage.rows.columns
-    for fold, weights in best.weights.items():
-        pure = of_terms(own, purified(own, weights[:-1], weights[-1], stage.rows.counts)[0], columns)
+    own, each = stage.rows.columns, np.concatenate([*best.weights.values()], axis=1)
+    each, _ = purified(own, each[:-1], each[-1], stage.rows.counts)  # of all of them: they share the means of pairs
+    of_models = np.split(of_terms(own, each, columns), len(best.weights), axis=1)
+    for fold, pure in zip(best.weights, of_models, strict=True):
         lacks = [j >= 0 and (i, j) not in stage.pairs[fold] for i, j in columns.features.tolist()]
         pure[np.repeat(lacks, columns.widths)] = np.nan
-        of_models.append(centred(pure, np.full(pure.shape[1], True)))
+        pure[:] = centred(pure, np.full(pure.shape[1], True))
     known = np.isfinite(of_models).sum(axis=0)
     mean = np.nansum(of_models, axis=0) / np.maximum(known, 1)
     squares = np.nansum((np.array(of_models) - mean) ** 2, axis=0)

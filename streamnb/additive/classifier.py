@@ -10,14 +10,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from streamnb.additive.choice import NUMBERS, centred
-from streamnb.additive.fit import FittedTerms, fit_classes
+from streamnb.additive.fit import ChosenTerms, FittedTerms, choose_classes
 from streamnb.additive.losses import ClassLosses
 from streamnb.additive.model import CHECKS, L2, AdditiveModel, TermsRequest, choices
 from streamnb.additive.terms import TermTables
 from streamnb.core import guesses, persistence
 from streamnb.core.arguments import Bytes, PerRow, Rows
+from streamnb.encoding.bins import TermColumns
 from streamnb.encoding.opening import with_table
-from streamnb.encoding.terms import TermColumns
 from streamnb.estimators.feature_tables import number_of
 from streamnb.estimators.preparation import StepRequest, fitting, opened_to_read_again
 from streamnb.estimators.trained import TrainedClassifier, learner_of
@@ -32,9 +32,9 @@ from streamnb.rows.source import Source
 from streamnb.rows.table_opening import ANY
 from streamnb.selection.fold_models import ModelGroups
 from streamnb.selection.score_table import check_choice
-from streamnb.training.fitting import DescentMethod
-from streamnb.training.learner import FittedModel, Learner
-from streamnb.training.objectives import softmax_of
+from streamnb.solving.fitting import DescentMethod
+from streamnb.solving.learner import FittedModel, Learner
+from streamnb.solving.objectives import softmax_of
 
 CELLS_OF_PAIR = 32 * 32  # at most
 READS_TO_CHOOSE = 3  # to learn bins or levels, to count them, and to draw a sample
@@ -48,9 +48,9 @@ class AdditiveClassifier(AdditiveModel, TrainedClassifier):
 
         s_k(x) = b_k + sum_j f_jk(x_j) + sum_(i, j) f_ijk(x_i, x_j),
 
-    probabilities are the softmax of the scores; two classes have one score. Each f is a step function: of the bins of
-    a number, the levels of a category, and missing values. Its steps are sums over several resolutions, all penalised,
-    so that a step with few rows stays near its neighbours. The weights minimise
+    probabilities are the softmax of the scores; two classes have one score. Each f is a step function, with a step for
+    each bin of a number or level of a category, and for missing values. Its steps are sums over several resolutions,
+    all penalised, so that a step with few rows stays near its neighbours. The weights minimise
 
         sum_i w_i (-ln p(y_i | x_i)) + l2 / 2 (\|mains\|^2 + pair_factor \|pairs\|^2).
 
@@ -61,27 +61,27 @@ class AdditiveClassifier(AdditiveModel, TrainedClassifier):
     ----------
     interactions : "auto", int, or list of (str or int, str or int)
         Pairs of features: how many, or which. "auto" adds 5, 10, 20, then 40 of them, as long as held-out scores rise.
-        Pairs are ranked by what their cells add to the model without pairs, on rows outside each fold. Of given pairs
-        those of tables are names of columns; others may be numbers.
+        Pairs are ranked by what their cells add to the model without pairs, on rows outside each fold. Give pairs by
+        column name or, unless X is a table, by number.
     l2 : number, or list of them, optional
-        The penalty, chosen from 30, 10, 3, 1, 0.3, 0.1 and 0.03 by default; where the largest or smallest is
-        clearly the best, also from further ones, until scores fall.
+        The penalty, by default chosen from 30, 10, 3, 1, 0.3, 0.1 and 0.03; if the largest or smallest is clearly best,
+        the grid is extended until scores fall.
     pair_factor : number, or list of them, optional
-        The penalty of pairs is this multiple of that of single features; chosen from 1, 3 and 10, and further
-        ones, by default.
+        The penalty of pairs as a multiple of that of single features; by default chosen from 1, 3 and 10, and further
+        ones.
     resolutions : tuple of int
         Numbers of steps of a number's curve. The largest is that of its bins, which have about equally many rows.
     min_count : int
-        Levels of a column of a table with fewer rows, or less weight, share one step, also that of new levels.
+        Levels of a table column with fewer rows, or less weight, share one step, which is also that of new levels.
     monotone : dict of {feature: 1 or -1}, optional
-        Curves that may only rise (1) or fall (-1), for two classes: the fitted curve is made so by isotonic regression.
-        Such features are in no pairs.
+        Curves that may only rise (1) or fall (-1), for two classes: isotonic regression is applied to the fitted curve.
+        Such features are excluded from pairs.
     folds : int or (n_rows,) ints
         As for `SoftmaxRegressionCV`.
     scoring : str or callable
         What is compared on the folds.
     seed : int
-        Of the folds.
+        Seed of the folds.
     tol, max_passes
         As for `SoftmaxRegression`, for the weights of all rows.
 
@@ -89,26 +89,26 @@ class AdditiveClassifier(AdditiveModel, TrainedClassifier):
     ----------
     classes_ : (K,) labels, sorted
     terms_ : pandas.DataFrame
-        "name" (of a pair a tuple of two), "kind" ("main" or "pair"), "importance" (the mean absolute score over the
+        "name" (a tuple for a pair), "kind" ("main" or "pair"), "importance" (the mean absolute score over the
         training rows) and "degrees of freedom", about the number of free steps; the most important first.
     term_scores_ : mapping of a name to an array
-        The scores of a term, (n_steps, R) or (n_steps, n_steps, R). An array that is written back becomes part of the
-        model and of its file.
+        The scores of a term, (n_steps, R) or (n_steps, n_steps, R). Assigning an array changes the model, and the file
+        that `save` writes.
     best_params_ : dict
         The "l2", "pair_factor" and number of "interactions" chosen.
     best_score_ : float
         The mean score of that choice on the folds.
     cv_results_ : dict of arrays
-        All points that were judged: parameters, the score on each fold, its mean, and a 95 % interval of that,
+        All points that were tried: parameters, the score on each fold, the mean, and a 95 % interval of the mean,
         low_test_score and high_test_score, as in `LinearNBCV`.
     n_features_in_, feature_names_in_, history_, n_passes_, converged_, report_
         As of `SoftmaxRegression`.
 
     Notes
     -----
-    Terms are pure (Lengerich et al., AISTATS 2020): weighted by the training rows, the scores of a feature have the
-    mean 0, and those of a pair have it along each of its features. So nothing that a feature says by itself is in a
-    pair. With more than two classes the scores of a step have the mean 0 over classes.
+    Terms are pure (Lengerich et al., AISTATS 2020): weighted by the training rows, the scores of a feature have mean 0,
+    and those of a pair have mean 0 along each of its features, so that a pair contains no main effects. With more than
+    two classes, the scores of a step have mean 0 over classes.
 
     Examples
     --------
@@ -141,10 +141,7 @@ class AdditiveClassifier(AdditiveModel, TrainedClassifier):
         self.min_count, self.monotone, self.folds, self.scoring = min_count, monotone, folds, scoring
         self.seed, self.tol, self.max_passes = seed, tol, max_passes
 
-    @property
-    def best_(self) -> dict[str, Any]:
-        """The former name of `best_params_`."""
-        return guesses.renamed_best(self)
+    best_ = property(guesses.renamed_best)  # the former name of `best_params_`
 
     # ---- fitting -----------------------------------------------------------------------------------------------------
 
@@ -173,7 +170,7 @@ class AdditiveClassifier(AdditiveModel, TrainedClassifier):
         y, sample_weight, progress, n_threads, memory_limit, client, layer, keep
             As for `SoftmaxRegression.fit`.
         groups : (n_rows,), optional
-            Group labels, or the name of a column of X, which is no feature then; the rows of one group are in one fold.
+            Group labels, or the name of a column of X, which is then not a feature; rows of one group are in one fold.
         checkpoint : path, optional
             A folder for the results of each pass; an interrupted fit resumes from it with identical results.
 
@@ -190,22 +187,23 @@ class AdditiveClassifier(AdditiveModel, TrainedClassifier):
         Warns
         -----
         StreamnbWarning
-            All reads were used before the gradient was small enough; or a penalty is clearly best at the end of those
+            The gradient was not small enough after the last read; or the best penalty clearly lies at an end of those
             tried.
         """
         with fitting(self, progress, n_threads, memory_limit, client, keep, checkpoint) as options:
-            run_reads(self._fit((X, y, sample_weight), options, layer, groups))
+            chosen = run_reads(self._choose((X, y, sample_weight), options, layer, groups))
+            run_reads(self._train(chosen))
         return self
 
-    def _fit(
+    def _choose(
         self,
         given: Any,
         options: RunOptions,
         layer: str | None = None,
         groups: Any = None,
         settles: Callable[[dict[str, np.ndarray]], bool] | None = None,
-    ) -> Reading[None]:
-        """Learn codes of the rows, sum them, draw a sample to choose by, and train the weights.
+    ) -> Reading[ChosenTerms]:
+        """Learn codes of the rows, sum them, and draw a sample to choose by.
 
         `settles`, given the scores of the first point, says whether no other is tried.
         """
@@ -217,11 +215,14 @@ class AdditiveClassifier(AdditiveModel, TrainedClassifier):
         coded = yield from self._coded(rows, options)
         options = replace(options, checkpoint=checkpoint_folder(options.checkpoint))
         request, scorer = self._request(coded, groups, settles), as_scorer(self.scoring)
-        found = yield from fit_classes(type(self).__name__, coded, rows, request, scorer, options)
+        return (yield from choose_classes(type(self).__name__, coded, rows, request, scorer, options))
+
+    def _train(self, chosen: ChosenTerms) -> Reading[None]:
+        found = yield from chosen.training
         self._preparation = replace(self._preparation, step=found.step, requested="terms")
         self._keep(FittedModel(self._model_of(found), found.trained.history, found.trained.converged, found.report))
         deviations = found.losses.of_classes(found.tables.std, (0.5, 0.5))
-        self._keep_terms(replace(found, tables=replace(found.tables, std=deviations)), request)
+        self._keep_terms(replace(found, tables=replace(found.tables, std=deviations)))
 
     def _model_of(self, found: FittedTerms) -> LinearModel:
         """The model of all classes; of more than two, the scores of a step have the mean 0 over those with rows."""
@@ -252,7 +253,9 @@ class AdditiveClassifier(AdditiveModel, TrainedClassifier):
             n_columns += n_pairs * CELLS_OF_PAIR
         return ("sum",), folds, pooled, n_columns
 
-    def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
+    def _plan_reads(
+        self, n_features: int, n_rows: int, n_folds: int, limit: int, given: Source | None = None
+    ) -> dict[str, int]:
         options = RunOptions(memory_limit=limit)
         groups = ModelGroups.of(self._learner().method, len(self._grid()) * n_folds, n_features, n_rows, options)
         return groups.planned(READS_TO_CHOOSE + int(self.max_passes))  # models of a sample take none
@@ -280,7 +283,7 @@ class AdditiveClassifier(AdditiveModel, TrainedClassifier):
         features : str or int
             A name from `terms_`: of a feature, or of a pair, whose two names may also be given one after the other.
         positive : label, optional
-            Of two classes, the one that scores speak for; the second by default.
+            Of two classes, the one that positive scores favour; the second by default.
 
         Returns
         -------
@@ -304,7 +307,7 @@ class AdditiveClassifier(AdditiveModel, TrainedClassifier):
         if positive is not None:
             if "score" not in table:
                 raise ValueError(
-                    f"positive={positive!r} is of two classes; these are {len(self.classes_)}, with a column each"
+                    f"positive={positive!r} applies to two classes; there are {len(self.classes_)}, with a column each"
                 )
             if number_of(self._fitted_model(), "positive", positive) == 0:
                 table["score"] = -table["score"]
@@ -326,7 +329,7 @@ class AdditiveClassifier(AdditiveModel, TrainedClassifier):
     def _check_sums(self) -> None:
         if self._fitted_model().curves is not None:
             raise ValueError(
-                "contributions add up to scores that are sums of terms, and isotonic calibration has bent these; take "
+                "contributions need scores that are sums of terms, which isotonic calibration has changed; use "
                 "calibrate(.., method='sigmoid')"
             )
 

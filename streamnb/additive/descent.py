@@ -19,14 +19,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.additive.losses import LaneRows, TermLosses
-from streamnb.encoding.bins import BinEdges
-from streamnb.encoding.terms import FINEST, CodedFeatures, TermColumns
+from streamnb.encoding.bins import FINEST, BinEdges, CodedFeatures, TermColumns
 from streamnb.kernels import terms as kernels
 from streamnb.kernels.descent import add_intercepts
 from streamnb.kernels.lanes import LANES
 
 MOST_READS = 30
-LEAST_GAIN = 3e-5  # what a step should gain for each row
+LEAST_GAIN = 3e-5  # for each row, of what is left to gain in the end
+LEAST_STEP = 1e-4  # what a step should gain for each row, of models that are compared
 SHORTER = 8  # attempts with shorter steps
 ROUNDING = 1e-12  # share of the objective by which it may rise
 TINY = 1e-300
@@ -224,11 +224,11 @@ class TermRows:
         return np.asarray(found)[:-1]
 
     def scores(self, weights: np.ndarray, some: Any = slice(None)) -> np.ndarray:
-        """The scores of all rows, or of some, under weights (n_columns + 1, L), L a multiple of LANES."""
+        """The scores of all rows, or of some, under weights (n_columns + 1, L)."""
         places, table = np.ascontiguousarray(self.places[:, some]), weights.copy()
         table[-1] = 0.0
         out = np.broadcast_to(weights[-1], (places.shape[1], weights.shape[1])).copy()
-        kernels.score_terms(places, table.reshape(-1, LANES), out)
+        kernels.score_terms(places, table, out)
         return out
 
     def held_out(self, weights: Mapping[int, np.ndarray]) -> np.ndarray:
@@ -250,13 +250,18 @@ class TermRows:
 def lanes_of(values: Sequence[np.ndarray]) -> np.ndarray:
     """Arrays (n, R) of some models side by side, (n, L), with zeros in lanes of no model."""
     found = np.concatenate(values, axis=1)
-    return np.pad(found, ((0, 0), (0, -found.shape[1] % LANES)))
+    return np.pad(found, ((0, 0), (0, n_lanes_of(found.shape[1]) - found.shape[1])))
+
+
+def n_lanes_of(n: int) -> int:
+    """The lanes of so many rows of weights, L: one, or as many as fill vectors."""
+    return n if n == 1 else -(-n // LANES) * LANES
 
 
 def bytes_of_models(n_models: int, width: int, n_rows: int, n_columns: int, n_steps: int) -> int:
     """Memory for models of so many rows, columns and steps that are trained together, with R = `width`."""
     of_lane = N_ARRAYS * n_columns + N_TREES * n_steps + N_SCORES * n_rows
-    return 8 * of_lane * (-(-n_models * width // LANES) * LANES)
+    return 8 * of_lane * n_lanes_of(n_models * width)
 
 
 class TermDescent:
@@ -272,8 +277,8 @@ class TermDescent:
 
     def __init__(self, rows: TermRows, models: Sequence[LaneModel]):
         self._rows, width, n_models = rows, rows.width, len(models)
-        n_lanes = -(-n_models * width // LANES) * LANES
-        self._of_lane = np.minimum(np.arange(n_lanes) // width, n_models - 1)  # further lanes repeat the last model
+        lanes = np.arange(n_lanes_of(n_models * width))
+        self._of_lane = np.minimum(lanes // width, n_models - 1)  # further lanes repeat the last model
         self._first = np.arange(n_models) * width
         folds = np.array([model.fold for model in models], np.int64)
         self._others = LaneRows(rows.targets, rows.weight, rows.fold, folds[self._of_lane])
@@ -326,7 +331,7 @@ class TermDescent:
     def trained(self, least_gain: float | None = None, most_reads: int | None = None) -> list[TermWeights]:
         """Train until another step gains little, and return the weights of each model."""
         rows, objective = self._rows, self._objective
-        least_gain = LEAST_GAIN if least_gain is None else least_gain
+        least_gain = LEAST_STEP if least_gain is None else least_gain
         self._penalty = 0.5 * self._dots(self.weights, self.pulls)
         done, along, pull = objective < 0.0, np.zeros_like(self.weights), np.zeros_like(self.weights)
         last, last_square = along, np.full(len(self._first), -np.inf)
@@ -391,7 +396,7 @@ class TermDescent:
     def _sums(self, values: np.ndarray) -> np.ndarray:
         """The sums of values of rows (n_rows, L) over the rows of each column, and last over all rows."""
         total = np.zeros((len(self._rows.leaves) + 1, values.shape[1]))
-        kernels.add_terms(self._rows.places, values.reshape(-1, LANES), total)
+        kernels.add_terms(self._rows.places, values, total)
         total[-1] = 0.0  # of terms that rows lack
         add_intercepts(values, np.zeros(values.shape[1]), total[-1])
         return total

@@ -14,10 +14,10 @@ from streamnb.additive.choice import (
     ALL,
     AdditiveChooser,
     AdditiveRequest,
-    FoldStage,
     JudgedPoint,
     choose,
     deviations_of,
+    point_of,
 )
 from streamnb.additive.descent import (
     LEAST_GAIN,
@@ -41,44 +41,42 @@ from streamnb.additive.losses import (
     TermLosses,
 )
 from streamnb.additive.terms import TermTables, purified
-from streamnb.core import memory
-from streamnb.encoding.bins import BinEdges
+from streamnb.core import memory, row_checks
+from streamnb.encoding.bins import BinEdges, CodedFeatures, TermColumns, codes_of
 from streamnb.encoding.learning import prepared
 from streamnb.encoding.table_codes import BinCodes, LevelCodes
 from streamnb.encoding.table_encoding import TableEncoding
-from streamnb.encoding.terms import CodedFeatures, TermColumns, codes_of
+from streamnb.estimators.judged import Residuals
+from streamnb.estimators.newton import ONE_CLASS, ExposedSums
 from streamnb.evaluation.scorers import Scorer
-from streamnb.fits.fit import Fit, reads_of
-from streamnb.fits.passes import Pass, StatisticTask
-from streamnb.fits.statistic import Statistic
 from streamnb.kernels import descent
 from streamnb.kernels import terms as kernels
-from streamnb.kernels.lanes import LANES
 from streamnb.passes.contract import Reading, ReadRequest, Report, RunOptions
-from streamnb.regression.conformal import Residuals
-from streamnb.regression.newton import ONE_CLASS, ExposedSums
+from streamnb.passes.fit import Fit, reads_of
+from streamnb.passes.passes import Pass, StatisticTask
+from streamnb.passes.statistic import Statistic
 from streamnb.rows.boundary import checked
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, folding_of, run_scan
+from streamnb.solving.fitting import USUAL
+from streamnb.solving.learner import check_seen
+from streamnb.solving.objectives import of_rows
+from streamnb.solving.reading import WEIGHTS_KEY, power_above
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.row_sample import RowSample, SampleTask
-from streamnb.stats.totals import whole
-from streamnb.training.fitting import USUAL
-from streamnb.training.learner import check_rows
-from streamnb.training.objectives import of_rows
-from streamnb.training.reading import WEIGHTS_KEY, power_above
+from streamnb.stats.tables import whole
 
 SAMPLE = 1 << 16  # rows on which penalties and pairs are chosen
 MOST_VALUES = 1 << 25  # of these rows; of more features the sample has fewer rows
 LEAST_ROWS = 100
 BYTES_OF_VALUE = 64  # of a sampled row and of its codes and indicators, while models are chosen
-TRAINED_VALUES = 1 << 21  # columns of terms of the rows that stand for all rows in training
+TRAINED_VALUES = 1 << 23  # columns of terms of the rows that stand for all rows in training
 TRAINED_ROWS = 1 << 18
 TRAINED_SCORES = 1 << 23  # of these rows; of more classes there are fewer rows, but for those of the choice
 OF_EACH_CLASS = 200  # rows of a rare class in the sample, if it has as many
-OF_SAMPLE = 0.01  # what the last step on a complete sample gains, as a share of what is left to gain in the end
+OF_SAMPLE = 0.1  # what the last step on a complete sample gains, as a share of what is left to gain in the end
 OF_EXPECTED = 0.02  # the same of other samples, as a share of what is left before
 READS_OF_SAMPLE = 500
 HEADROOM = 2.0  # for losses that rise
@@ -187,10 +185,30 @@ class FittedTerms:
     residuals: Residuals | None = None
 
 
-def fit_classes(
+class ChosenTerms(NamedTuple):
+    """The best point of an additive model, and the training of its weights.
+
+    Attributes
+    ----------
+    best : JudgedPoint
+    n_features : int
+        Of the rows that the model takes.
+    report : Report
+        Of the reads to choose.
+    training : generator of reads
+        Not begun, as in a search another model may be better.
+    """
+
+    best: JudgedPoint
+    n_features: int
+    report: Report
+    training: Reading[FittedTerms]
+
+
+def choose_classes(
     name: str, coded: CodedRows, given: Source, request: AdditiveRequest, scorer: Scorer, options: RunOptions
-) -> Reading[FittedTerms]:
-    """Choose penalties and pairs on a sample of the rows, and train the weights on all of them.
+) -> Reading[ChosenTerms]:
+    """Choose penalties and pairs on a sample of the rows.
 
     `name` is that of the estimator, for messages; `given` are the rows before their numbers became codes.
     """
@@ -205,18 +223,17 @@ def fit_classes(
     drawn = sample.smaller(sample_size(coded)).drawn()
     judge = ClassJudge(name, drawn, losses, len(stats.folds), scorer)
     judge.check()
-    found = yield from _fitted(coded, given, counts, stats, sample, judge, request, options)
-    return replace(found, report=report + of_sample + found.report)
+    return _chosen(coded, given, counts, stats, sample, judge, request, options, report + of_sample)
 
 
-def fit_numbers(
+def choose_numbers(
     losses: NumberLosses,
     coded: CodedRows,
     given: Source,
     request: AdditiveRequest,
     scoring: NumberScoring | None,
     options: RunOptions,
-) -> Reading[FittedTerms]:
+) -> Reading[ChosenTerms]:
     """The same of numbers; `scoring` has the scores to choose by in place of the deviance that is explained."""
     folding, rows = folding_of(coded.rows, request.folds, request.groups, 1, request.seed)
     asked = ExposedSums.asked(losses.loss, losses.offset, folding, options.memory_limit)
@@ -227,8 +244,7 @@ def fit_numbers(
     drawn = sample.smaller(sample_size(coded)).drawn()
     losses = losses.in_units_of(drawn)
     counts, judge = sums.moments.whole / losses.exposure, NumberJudge(drawn, losses, scoring)
-    found = yield from _fitted(coded, given, counts, stats, sample, judge, request, options)
-    return replace(found, report=report + of_sample + found.report)
+    return _chosen(coded, given, counts, stats, sample, judge, request, options, report + of_sample)
 
 
 # ---- the sample ------------------------------------------------------------------------------------------------------
@@ -261,21 +277,11 @@ def _check_classes(stats: ClassStats, request: AdditiveRequest, who: str) -> Non
         raise ValueError(
             f"y is an indicator of several labels, and {who} needs one label a row; fit one for each label"
         )
-    seen = stats.classes[stats.weight > 0.0].tolist()
-    if len(seen) < 2:
-        raise ValueError(f"y holds one class only ({seen}); {who} needs at least 2 classes")
+    seen = stats.classes[stats.weight > 0.0]
+    check_seen(seen.tolist(), who, None)
+    row_checks.warn_of_measured(seen, len(seen), stats.n_rows)
     if request.monotone and len(stats.classes) > 2:
-        raise ValueError(
-            f"monotone={request.monotone} is for two classes, and y has {len(stats.classes)}: no score rises by itself"
-        )
-
-
-def _check_training(terms: AdditiveTerms, losses: TermLosses, n_rows: int, options: RunOptions) -> None:
-    """Raise where training with so many sampled rows needs more memory than allowed."""
-    n_terms = len(terms.columns().features)
-    needed = bytes_of_models(1, losses.width, n_rows, *terms.layers.parts.shape) + 8 * n_rows * n_terms
-    what = f"training an additive model of {n_terms:,} terms with {n_rows:,} sampled rows"
-    memory.check(what, needed, options.memory_limit, "give a larger memory_limit, or fewer features")
+        raise ValueError(f"monotone={request.monotone} needs two classes, and y has {len(stats.classes)}")
 
 
 # ---- the weights of all rows -----------------------------------------------------------------------------------------
@@ -324,13 +330,13 @@ class TermSums(Statistic):
         targets, weight = self.losses.of_rows(block)
         table = lanes_of([np.pad(self.weights, ((0, 1), (0, 0)))])
         scores = np.broadcast_to(table[n_columns], (block.n_rows, table.shape[1])).copy()
-        kernels.score_terms(places, table.reshape(-1, LANES), scores)
+        kernels.score_terms(places, table, scores)
         slopes, losses = self.losses.evaluated(np.ascontiguousarray(scores[:, :width]), targets)
         counted = np.where(weight > 0.0, weight, 0.0)[:, None]
-        total, largest = np.zeros((1, 1)), np.zeros((1, 1))
-        descent.add_losses(losses[:, None], counted, np.array([self.top]), total, largest)
+        total, largest = np.zeros((2, 1, 1))
+        descent.add_losses(losses[:, None], slopes[:, None], counted, np.array([self.top]), total, largest)
         self.loss += float(total[0, 0])
-        values = np.column_stack([counted, np.where(counted > 0.0, counted * slopes, 0.0)])
+        values = np.column_stack([counted, slopes])
         kernels.sum_terms(places, values, 3.0 * self.grid, self.sums)
         descent.add_intercepts(values, 3.0 * self.grid[n_columns], self.sums[n_columns])
 
@@ -368,8 +374,8 @@ def trained_terms(
     """Train a model of all rows by reads that say how the sampled `rows` differ from them.
 
     The first read is at the optimum of the sample where it is `complete`, else at the start of the model. A read that
-    finds a larger objective is followed by one on the way to it. Training ends where more would gain little for each
-    row.
+    finds a larger objective is followed by one on the way to it, and later steps on the sample are held back more.
+    Training ends where more would gain little for each row.
     """
     losses, history = rows.losses, list[tuple[float, float, float]]()
     least = max(LEAST_GAIN * min(request.tol / USUAL, 1.0) ** 2, ROUNDING)
@@ -377,6 +383,7 @@ def trained_terms(
     expected = at_start = cold.expected_gain()
     goal = model.start
     point, value, shorter = rows.without_terms(cold.weights[-1, : losses.width]), losses.at_start(), 0
+    held_back = 1.0
     top = HEADROOM * value
     if complete or goal is None:  # from the start, so that weights do not depend on the folds
         (goal,) = cold.trained(OF_SAMPLE * least, READS_OF_SAMPLE)
@@ -389,11 +396,11 @@ def trained_terms(
         rises = not objective <= value + ROUNDING * abs(value)
         if rises and shorter < SHORTER and len(history) + 1 < request.max_passes:
             history.append((objective, np.sqrt(expected), seconds))
-            goal, shorter = point.towards(goal, 0.25), shorter + 1
+            goal, shorter, held_back = point.towards(goal, 0.25), shorter + 1, 2.0 * held_back
             continue
         point, value, shorter, counts = goal, objective, 0, sums.sums[:-2, 0]
         sample = TermDescent(rows, [replace(model, start=point)])
-        sample.correct(sums.sums[:-1, 1:] + point.pulls, counts)
+        sample.correct(sums.sums[:-1, 1:] + point.pulls, held_back * counts)
         expected = sample.expected_gain()
         history.append((objective, np.sqrt(expected), seconds))
         converged = expected <= least
@@ -406,7 +413,7 @@ def trained_terms(
     return TrainedTerms(point.weights, counts, dict(columns_of_history), converged, left)
 
 
-def _fitted(
+def _chosen(
     coded: CodedRows,
     given: Source,
     counts: np.ndarray,
@@ -415,44 +422,70 @@ def _fitted(
     judge: TermJudge,
     request: AdditiveRequest,
     options: RunOptions,
-) -> Reading[FittedTerms]:
-    """Choose on sampled rows, train the weights of all rows at the best point, and make pure terms of them.
+    report: Report,
+) -> ChosenTerms:
+    """Choose on sampled rows; training follows where the model is asked for.
 
     `counts` are the weights of the rows with each code, and the rows of the `sample` are those to train on.
     """
+    request = request.of_rows(judge.rows.weight)
     features = CodedFeatures(coded.firsts, counts, coded.ordered, coded.missing)
     alone = AdditiveTerms(features, tuple(request.resolutions))
     chooser = AdditiveChooser(alone, len(stats.folds), judge, options.memory_limit)
+    if isinstance(judge, NumberJudge) and judge.losses.of_quantile:
+        judge = _sharpened(chooser, judge, request)
+        chooser = replace(chooser, judge=judge)
     best, judged_stage, judged = choose(chooser, request, coded.features)
-    stage = FoldStage(chooser, dict.fromkeys(judged_stage.pairs, judged_stage.pairs[ALL]))
-    terms, point, losses = stage.terms, best.point, judge.losses
-    columns = terms.columns(coded.base)
-    deviations, held_out = deviations_of(columns, best, judged_stage), judged_stage.rows.held_out(best.weights)
-    for one in judged:
-        one.weights.clear()
+    pairs = judged_stage.pairs
 
-    of_scores = max(TRAINED_SCORES // losses.width, sample_size(coded))
-    drawn = sample.smaller(min(TRAINED_VALUES // len(columns.features), TRAINED_ROWS, of_scores)).drawn()
-    _check_training(terms, losses, len(drawn.weight), options)
-    weight = float(counts[: coded.firsts[1]].sum())
-    share = float(drawn.weight.sum()) / weight
-    places, each = columns.places_of(drawn.X, columns.n_columns), (drawn.weight / share, drawn.fold)
-    rows = TermRows(columns, *terms.layers.tree, places, losses, losses.sampled(drawn), *each)
-    most, plain = most_rows(columns, coded.firsts, counts, weight), replace(options, keeping=None)
-    training = trained_terms(rows, stage.model(point, ALL), columns, most, request, share > ALL_ROWS)
-    check = partial(check_rows, before=stats.n_rows)
-    trained, report = yield from reads_of(training, given, plain, check=check)
-    counts, intercept = trained.counts, trained.weights[-1]
-    weights, intercept = purified(columns, trained.weights[:-1], intercept, counts)
-    for name, direction in request.monotone.items():
-        j = coded.features.index(name)
-        steps = slice(columns.starts[j], columns.starts[j + 1] - int(coded.missing[j]))
-        weights[steps] = monotone_steps(weights[steps], counts[steps], direction > 0)
-    curvatures = losses.curvature() * (terms.layers.parts.T @ counts) * terms.factors(point["pair_factor"]) ** 2
-    freedom = terms.layers.degrees_of_freedom(curvatures, point["l2"])
-    tables = TermTables(coded.features, counts, deviations, freedom, stats.n_rows)
-    residuals = judge.residuals(held_out) if isinstance(judge, NumberJudge) else None
-    return FittedTerms(columns, weights, intercept, tables, best, judged, losses, trained, report, residuals)
+    def training() -> Reading[FittedTerms]:
+        """Train the weights of all rows at the best point, and make pure terms of them."""
+        stage = replace(judged_stage, pairs=dict.fromkeys(pairs, pairs[ALL]))
+        terms, point, losses = stage.terms, best.point, judge.losses
+        columns = terms.columns(coded.base)
+        deviations = deviations_of(columns, best, judged_stage)
+        held_out = judged_stage.rows.held_out(best.weights)
+        for one in judged:
+            one.weights.clear()
+
+        of_scores = max(TRAINED_SCORES // losses.width, sample_size(coded))
+        drawn = sample.smaller(min(TRAINED_VALUES // len(columns.features), TRAINED_ROWS, of_scores)).drawn()
+        n_rows, n_terms = len(drawn.weight), len(columns.features)
+        needed = bytes_of_models(1, losses.width, n_rows, *terms.layers.parts.shape) + 8 * n_rows * n_terms
+        what = f"training an additive model of {n_terms:,} terms with {n_rows:,} sampled rows"
+        memory.check(what, needed, options.memory_limit, "give a larger memory_limit, or fewer features")
+        weight = float(counts[: coded.firsts[1]].sum())
+        share = float(drawn.weight.sum()) / weight
+        places, targets = columns.places_of(drawn.X, columns.n_columns), losses.sampled(drawn)
+        rows = TermRows(columns, *terms.layers.tree, places, losses, targets, drawn.weight / share, drawn.fold)
+        most = most_rows(columns, coded.firsts, counts, weight)
+        plain = replace(options, keeping=None)
+        weights_of_all = trained_terms(rows, stage.model(point, ALL), columns, most, request, share > ALL_ROWS)
+        trained, of_training = yield from reads_of(weights_of_all, given, plain)
+        of_columns, intercept = trained.counts, trained.weights[-1]
+        weights, intercept = purified(columns, trained.weights[:-1], intercept, of_columns)
+        for name, direction in request.monotone.items():
+            j = coded.features.index(name)
+            steps = slice(columns.starts[j], columns.starts[j + 1] - int(coded.missing[j]))
+            weights[steps] = monotone_steps(weights[steps], of_columns[steps], direction > 0)
+        residuals = None
+        if isinstance(judge, NumberJudge):
+            intercept = intercept + judge.shift(held_out)
+            residuals = judge.residuals(held_out)
+        curvatures = losses.curvature() * (terms.layers.parts.T @ of_columns) * terms.factors(point["pair_factor"]) ** 2
+        freedom = terms.layers.degrees_of_freedom(curvatures, point["l2"])
+        tables = TermTables(coded.features, of_columns, deviations, freedom, stats.n_rows)
+        reads = report + of_training
+        return FittedTerms(columns, weights, intercept, tables, best, judged, losses, trained, reads, residuals)
+
+    return ChosenTerms(best, judged_stage.terms.columns(coded.base).n_features, report, training())
+
+
+def _sharpened(chooser: AdditiveChooser, judge: NumberJudge, request: AdditiveRequest) -> NumberJudge:
+    """A judge whose smooth loss suits the residuals of models of single features."""
+    stage = chooser.without_pairs
+    (middle,) = stage.judged([point_of(request)])
+    return judge.sharpened(stage.rows.held_out(middle.weights))
 
 
 def monotone_steps(scores: np.ndarray, counts: np.ndarray, increasing: bool) -> np.ndarray:

@@ -14,23 +14,26 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from streamnb.core import row_checks
+from streamnb.estimators.judged import HeldOutResiduals, Residuals
+from streamnb.estimators.newton import Exposed, LossTotals
 from streamnb.evaluation.scorers import Scorer, check_scorer
 from streamnb.kernels import terms as kernels
-from streamnb.problem.losses import TweedieLoss, slopes_bound
+from streamnb.kernels.descent import add_intercepts
+from streamnb.problem.losses import SQUARES, Loss, QuantileLoss
 from streamnb.problem.schemes import as_scheme
-from streamnb.regression.conformal import HeldOutResiduals, Residuals
-from streamnb.regression.newton import Exposed, LossTotals
 from streamnb.rows.row_blocks import Block
-from streamnb.selection.fold_judge import FoldJudge
 from streamnb.selection.fold_models import results_of
+from streamnb.selection.folded_scan import FoldJudge
+from streamnb.solving.learner import check_seen
+from streamnb.solving.objectives import Logistic, Softmax
 from streamnb.stats.grouping import known_codes
 from streamnb.stats.row_sample import SampledRows
-from streamnb.training.learner import check_seen
-from streamnb.training.objectives import Logistic, Softmax
 
 ROWS = 1024  # of a batch, whose scores stay in the cache; their number does not depend on the models
 CONSTANT = 1e-24  # deviance, in units of that of a prediction of twice the mean; less is rounding
 EXPLAINED = 1e-6  # share of the deviance that is left where nothing more is to be gained
+LEAST_WIDTH = 1e-9  # where nothing is left
+SMOOTH = 0.1  # width of the smooth loss of quantiles, in units of the mean absolute residual
 NO_ROWS = LossTotals(0.0, 0.0, 0.0, 0.0, 0.0)
 NumberScoring = tuple[Callable[..., list[float]], list[str]]  # a function of predictions, and names of its scores
 
@@ -93,8 +96,7 @@ class ClassLosses:
     def of_rows(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
         """The targets and weights of the rows of a block."""
         codes = known_codes(row_checks.check_y(block.y), self.classes, block.first_row)
-        weight = np.ones(block.n_rows) if block.weight is None else np.asarray(block.weight, np.float64)
-        return self.targets(codes), weight
+        return self.targets(codes), block.weights
 
     def evaluated(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Slopes of the losses in the scores (n_rows, R), and the losses (n_rows, 1), of rows of weight 1."""
@@ -184,7 +186,7 @@ class NumberLosses:
 
     Attributes
     ----------
-    loss : TweedieLoss
+    loss : Loss
         Convex in the scores.
     offset : bool
         Whether y has offsets beside it.
@@ -196,7 +198,7 @@ class NumberLosses:
         Linear predictors times the scale, plus the centre, are those of y as it is given.
     """
 
-    loss: TweedieLoss
+    loss: Loss
     offset: bool
     totals: LossTotals = NO_ROWS
     unit: float = 1.0
@@ -221,6 +223,10 @@ class NumberLosses:
     def _mean(self) -> float:
         return (self.totals.mean - self.centre) / self.scale
 
+    @property
+    def of_quantile(self) -> bool:
+        return isinstance(self.loss, QuantileLoss)
+
     def sampled(self, rows: SampledRows) -> np.ndarray:
         return self.targets(rows.labels.data)
 
@@ -237,16 +243,22 @@ class NumberLosses:
         """Raise where all targets are 0, and the logarithm of their mean is not finite."""
         if self.loss.link == "log" and not self.totals.mean > 0.0:
             raise ValueError(
-                f"y is 0 in every row, so that the mean of a {self.loss.kind} model has no finite logarithm; take rows "
+                f"y is 0 in every row, so that the mean of a {self.loss.kind} model has no finite logarithm; use rows "
                 "with other targets, or loss='squared'"
             )
 
     def in_units_of(self, rows: SampledRows) -> Self:
         """The same in units of the deviance of a constant prediction, by sampled rows; of squares, y is standardised.
 
-        Where y is constant, its units stay.
+        Of quantiles, y is in units of its mean distance from the quantile. Where y is constant, its units stay.
         """
         y, mean = rows.labels.data, self.totals.mean
+        if isinstance(self.loss, QuantileLoss):
+            centre = self.loss.constant(y, rows.weight)
+            scale = float(rows.weight @ np.abs(y - centre) / rows.weight.sum())
+            scale = scale or CONSTANT * abs(centre) or 1.0
+            unit = 2.0 * float(rows.weight @ self.loss.values(np.zeros(1), (y - centre) / scale) / rows.weight.sum())
+            return replace(self, loss=replace(self.loss, width=SMOOTH), centre=centre, scale=scale, unit=unit or 1.0)
         losses = float(rows.weight @ self.loss.values(self.middle, y))
         unit = 2.0 * losses / float(rows.weight.sum())
         if not unit > CONSTANT * abs(mean) ** (2.0 - self.loss.power):
@@ -260,25 +272,27 @@ class NumberLosses:
         return slopes / self.unit, np.maximum(losses, 0.0) / self.unit
 
     def at_start(self) -> float:
+        """As of `ClassLosses`; of quantiles, a bound."""
+        if isinstance(self.loss, QuantileLoss):
+            squares = self.totals.loss_at(SQUARES, np.array([self.centre])) / self.scale**2
+            return self.loss.most(squares, self.totals.exposed) / (self.exposure * self.unit)
         at_mean = self.totals.loss_at(self.loss, self.loss.linked(np.array([self.totals.mean])))
         return at_mean / (self.exposure * self.unit * self.scale**2)
 
     def curvature(self) -> float:
-        return float(self.loss.curvatures(self.middle, np.array([self._mean]))[0]) / self.unit
+        away = 1.0 if self.of_quantile else 0.0  # as far as rows are on average
+        return float(self.loss.curvatures(self.middle, np.array([self._mean + away]))[0]) / self.unit
 
     def bounds(self, counts: np.ndarray, most: float) -> np.ndarray:
-        if self.loss.link == "identity":  # by Cauchy and Schwarz, of squares
-            return np.sqrt(2.0 * most / self.unit) * np.sqrt(counts)
-        level = self.totals.level / self.exposure
-        return np.full(len(counts), slopes_bound(most * self.unit, level) / self.unit)
+        return self.loss.slopes_bounds(most * self.unit, self.totals.level / self.exposure, counts) / self.unit
 
     def intercepts(
         self, targets: np.ndarray, weight: np.ndarray, fold: np.ndarray, folds: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        outside = weight * (fold != folds[:, None])
-        n_rows = outside.sum(axis=1)
-        means = (outside * targets).sum(axis=1) / n_rows
-        return n_rows, self.loss.linked(means)[:, None]
+        known, of_model = np.unique(folds, return_inverse=True)
+        outside = weight * (fold != known[:, None])
+        best = np.array([[self.loss.constant(targets, of_fold)] for of_fold in outside])
+        return outside.sum(axis=1)[of_model], best[of_model]
 
     def add(
         self,
@@ -294,7 +308,7 @@ class NumberLosses:
             found, slope = self.loss.evaluated(scores[some] + length * step[some], rows.targets[some, None])
             weight = self._weight(rows, some)
             slopes[some] = np.where(weight > 0.0, weight * slope, 0.0)
-            losses += np.where(weight > 0.0, weight * found, 0.0).sum(axis=0)
+            add_intercepts(np.where(weight > 0.0, weight * found, 0.0), np.zeros_like(losses), losses)
 
     def curvatures(self, scores: np.ndarray, slopes: np.ndarray, rows: LaneRows, out: np.ndarray) -> None:
         for some in self._batches(scores):
@@ -305,7 +319,7 @@ class NumberLosses:
         for some in self._batches(scores):
             weight, along = self._weight(rows, some), step[some] * step[some]
             along *= self.loss.curvatures(scores[some], rows.targets[some, None])
-            out += np.where(weight > 0.0, weight * along, 0.0).sum(axis=0)
+            add_intercepts(np.where(weight > 0.0, weight * along, 0.0), np.zeros_like(out), out)
 
     def derivatives(self, scores: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> Derivatives:
         weight = weight[:, None] / self.unit
@@ -412,9 +426,23 @@ class NumberJudge:
         total = losses.unit * float(weight.sum())
         return [1.0 - 2.0 * float(weight @ of_rows) / total if total > 0.0 else np.nan]
 
+    def sharpened(self, scores: np.ndarray) -> Self:
+        """Of quantiles, with a smooth loss that suits the residuals of rows with these held-out scores (n_rows, 1)."""
+        weight, loss = self.rows.weight, self.losses.loss
+        assert isinstance(loss, QuantileLoss)
+        width = SMOOTH * float(weight @ np.abs(self.targets - scores[:, 0]) / weight.sum())
+        losses = replace(self.losses, loss=replace(loss, width=max(width, LEAST_WIDTH)))
+        return type(self)(self.rows, losses, self._scoring)
+
+    def shift(self, scores: np.ndarray) -> float:
+        """What, added to held-out scores (n_rows, 1), puts the share of the quantile of rows below them; else 0."""
+        losses = self.losses
+        return losses.loss.constant(self.targets - scores[:, 0], self.rows.weight) if losses.of_quantile else 0.0
+
     def residuals(self, scores: np.ndarray) -> Residuals | None:
         if self.losses.offset:  # which a sample does not keep
             return None
+        scores = scores + self.shift(scores)
         held_out = HeldOutResiduals.asked(self.losses.loss, False, None, np.zeros((1, 1)))
         held_out.add_predicted(self.rows.labels.data, self.losses.predictions(scores[:, 0]), self.rows.weight)
         return held_out.found()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from streamnb.additive.choice import LEAST_FACTOR, AdditiveRequest
-from streamnb.additive.fit import CodedRows, FittedTerms
+from streamnb.additive.fit import ChosenTerms, CodedRows, FittedTerms
 from streamnb.additive.terms import TermScores, TermTables, contributions_of_terms, term_of, term_table, terms_table
 from streamnb.core import arguments, messages, persistence
 from streamnb.core.arguments import Rows
-from streamnb.encoding.bins import BinEdges
+from streamnb.encoding.bins import AbsentCountingSource, BinEdges, TermColumns
 from streamnb.encoding.learning import learned_by_fold
 from streamnb.encoding.table_encoding import TableEncoding
-from streamnb.encoding.terms import AbsentCountingSource, TermColumns
 from streamnb.encoding.text import TextEncoding
 from streamnb.estimators.parameters import Check, integer_from
 from streamnb.estimators.preparation import Preparation, StepRequest, fitting, names_of
@@ -26,8 +25,7 @@ from streamnb.passes.contract import Reading, RunOptions
 from streamnb.passes.run import run_reads
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
-from streamnb.selection.score_table import warn_of_ends
-from streamnb.selection.split_intervals import split_interval
+from streamnb.selection.score_table import split_interval, warn_of_ends
 from streamnb.stats.stability import ColumnProfile
 
 L2 = 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03
@@ -148,14 +146,17 @@ class AdditiveModel:
     seed: int
     tol: float
     max_passes: int
-    _fit: Callable[..., Reading[None]]
+    _choose: Callable[..., Reading[ChosenTerms]]
     _opened: Callable[..., Source]
     _preparation: Preparation
     _tables: TermTables
     _judged: dict[str, Any]
-    _judged_by: dict[str, np.ndarray]
 
     # ---- defined by a subclass ---------------------------------------------------------------------------------------
+
+    def _train(self, chosen: ChosenTerms) -> Reading[None]:
+        """Train the weights of all rows, and keep the model."""
+        raise NotImplementedError
 
     def _of_terms(self) -> tuple[TermColumns, np.ndarray, TermTables]:
         """The step that makes the columns of terms, their weights (n_columns, R), and what is known of the terms."""
@@ -178,6 +179,10 @@ class AdditiveModel:
         weight = float(counts[: starts[1]].sum())  # each row has a code of the first feature
         n_rows = round(weight) if self._tables.n_rows is None else self._tables.n_rows
         return ColumnProfile("sum", RowOptions(), n_rows, weight, counts) if weight > 0.0 else None
+
+    def _fit(self, *given: Any, **how: Any) -> Reading[None]:
+        """Choose a model of the rows, and train it."""
+        yield from self._train((yield from self._choose(*given, **how)))
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 
@@ -219,18 +224,18 @@ class AdditiveModel:
 
     # ---- the choice --------------------------------------------------------------------------------------------------
 
-    def _keep_terms(self, found: FittedTerms, request: AdditiveRequest) -> None:
+    def _keep_terms(self, found: FittedTerms) -> None:
         """Keep what a fit has found of the terms, and all points that were judged."""
-        self._tables, self._judged_by, judged = found.tables, found.best.each, found.judged
+        self._tables, judged = found.tables, found.judged
         points = {name: np.array([one.point[name] for one in judged], kind) for name, kind in CHOSEN.items()}
-        place = next(place for place, one in enumerate(judged) if one is found.best)
+        place = [one is found.best for one in judged].index(True)
         self._keep_choice(points, np.array([one.scores for one in judged]), place)
         self._warn_of_ends()
         trained = found.trained
         if not trained.converged:
             messages.warn(
-                f"max_passes={request.max_passes} reads were spent: the gradient is {trained.left:.1e} of that of the "
-                f"start, and tol={request.tol:g}; the model is usable, more reads may make it better"
+                f"max_passes={self.max_passes} reads were not enough: the gradient is {trained.left:.1e} of that "
+                f"at the start, and tol={self.tol:g}; the model is usable, but more reads may improve it"
             )
 
     def _restore_terms(self, tables: Any, judged: Any) -> None:
@@ -297,7 +302,7 @@ class AdditiveModel:
         pandas.DataFrame
             A row for each step: "lower" and "upper", the ends of a bin of a number (NaN for missing values), or "level"
             (None for missing values, "rare" for rare ones); of a pair, of both features, with the names before them.
-            There the less frequent levels of a feature are together as "others". Then "score", "std", the standard
+            In pairs, the less frequent levels of a feature are combined as "others". Then "score", "std", the standard
             deviation over the models without each fold, and "count", the weight of the training rows.
 
         Raises
@@ -319,7 +324,7 @@ class AdditiveModel:
         return term_table(self._preparation.encoding, columns, weights, tables, grid, self._endings)
 
     def contributions(self, X: Rows, *, out: Any = None) -> Any:
-        """What each term adds to the score of each row.
+        """Contribution of each term to the score of each row.
 
         Parameters
         ----------
@@ -332,12 +337,12 @@ class AdditiveModel:
         -------
         (n_rows, n_terms) or (n_rows, n_terms, K)
             In the order of `terms_`; with more than two classes for each of them. With `intercept_` they add up to
-            `decision_function`. The result is of the kind of X: NumPy, or lazy Dask for Dask.
+            `decision_function`. A NumPy array, or a lazy Dask array if X is one.
 
         Raises
         ------
         ValueError
-            Isotonic calibration has changed the scores, which are no sums of terms then.
+            After isotonic calibration, scores are no longer sums of terms.
 
         Examples
         --------
@@ -353,20 +358,15 @@ class AdditiveModel:
         return contributions_of_terms(columns, weights, tables, self._opened(X, labelled=False), out)
 
 
-def fit_in_race(estimator: AdditiveModel, given: Any, groups: Any, options: RunOptions, **race: Any) -> None:
-    """Fit a model as one of several candidates; `race` are the further arguments of its `_fit`.
+def fit_in_race(
+    estimator: AdditiveModel, given: Any, groups: Any, options: RunOptions, **race: Any
+) -> Iterator[ChosenTerms]:
+    """Choose a model as one of several candidates, and train it once it is asked to go on, as the best of them.
 
-    Where the scores of its first point settle that others win, it tries no other point.
+    `race` are the further arguments of its `_choose`. Where the scores of its first point settle that others win, it
+    tries no other point.
     """
     with fitting(estimator, **{"keep": "auto", **options.fit_options}) as own:
-        run_reads(estimator._fit(given, own, None, groups, **race))
-
-
-def warn_of_ends_chosen(estimator: AdditiveModel) -> None:
-    """Warn of penalties that are clearly best at the end of those tried."""
-    estimator._warn_of_ends()
-
-
-def judged_scores(estimator: AdditiveModel) -> dict[str, np.ndarray]:
-    """The scores of the best point on each fold, by the name of the scorer, after a fit."""
-    return estimator._judged_by
+        chosen = run_reads(estimator._choose(given, own, None, groups, **race))
+        yield chosen
+        run_reads(estimator._train(chosen))

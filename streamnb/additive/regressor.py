@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
-from streamnb.additive.fit import fit_numbers
+from streamnb.additive.fit import ChosenTerms, choose_numbers
 from streamnb.additive.losses import NumberLosses, NumberScoring
 from streamnb.additive.model import CHECKS, AdditiveModel, TermsRequest, choices
 from streamnb.additive.model import L2 as DEFAULT_L2
@@ -18,21 +18,22 @@ from streamnb.additive.terms import TermTables
 from streamnb.core import arguments, persistence
 from streamnb.core.arguments import Rows
 from streamnb.core.row_checks import hint_at_classes
+from streamnb.encoding.bins import TermColumns
 from streamnb.encoding.opening import opened, with_table
-from streamnb.encoding.terms import TermColumns
 from streamnb.estimators import preparation
+from streamnb.estimators.chosen import check_choice
+from streamnb.estimators.generalized import GeneralizedRegressor, of_one_column
 from streamnb.estimators.parameters import check_each
 from streamnb.models.portable import PortableModel
 from streamnb.passes.checkpoint import checkpoint_folder
 from streamnb.passes.contract import Reading, Report, RunOptions
-from streamnb.problem.losses import TweedieLoss
-from streamnb.regression.chosen import check_choice
-from streamnb.regression.generalized import GeneralizedRegressor
+from streamnb.problem.losses import Loss, QuantileLoss, TweedieLoss
 from streamnb.rows.labels import TARGETS
 from streamnb.rows.source import Source
 from streamnb.rows.table_opening import ANY
 
 POWERS = {"squared": 0.0, "poisson": 1.0, "gamma": 2.0}
+LOSSES = *POWERS, "tweedie", "absolute", "quantile"
 HISTORY = "objective", "gradient_norm", "seconds"
 FITTED = "coef_", "intercept_", "history_", "converged_", "report_", "residuals_", "step"
 
@@ -45,9 +46,9 @@ class AdditiveRegressor(AdditiveModel, GeneralizedRegressor):
 
         s(x) = b + sum_j f_j(x_j) + sum_(i, j) f_ij(x_i, x_j) + offset,
 
-    predictions are s for squared errors, and ``exp(s)`` for the other losses. Each f is a step function: of the bins
-    of a number, the levels of a category, and missing values. Its steps are sums over several resolutions, all
-    penalised, so that a step with few rows stays near its neighbours. The weights minimise
+    predictions are ``exp(s)`` for counts and amounts, s for the other losses. Each f is a step function, with a step
+    for each bin of a number or level of a category, and for missing values. Its steps are sums over several
+    resolutions, all penalised, so that a step with few rows stays near its neighbours. The weights minimise
 
         sum_i w_i d(y_i, x_i) / 2 D + l2 / 2 (\|mains\|^2 + pair_factor \|pairs\|^2),
 
@@ -57,11 +58,14 @@ class AdditiveRegressor(AdditiveModel, GeneralizedRegressor):
 
     Parameters
     ----------
-    loss : {"squared", "poisson", "gamma", "tweedie"}
+    loss : {"squared", "poisson", "gamma", "tweedie", "absolute", "quantile"}
         Squared errors; or the deviance of counts ("poisson"), of amounts above 0 ("gamma"), or of total amounts, of
-        which many are 0 ("tweedie").
+        which many are 0 ("tweedie"). Or absolute errors, whose predictions are medians, or the pinball loss of a
+        `quantile`.
     power : float, 1 < power < 2
-        Of "tweedie": the variance is the mean to this power.
+        For "tweedie": the variance is the mean to this power.
+    quantile : float, 0 < quantile < 1
+        For "quantile", which requires it: 0.9 predicts the number that 90 % of such rows stay below.
     interactions, l2, pair_factor, resolutions, min_count, monotone, folds, seed, tol, max_passes
         As for `AdditiveClassifier`.
 
@@ -72,11 +76,12 @@ class AdditiveRegressor(AdditiveModel, GeneralizedRegressor):
     best_params_ : dict
         The "l2", "pair_factor" and number of "interactions" chosen.
     best_score_ : float
-        The share of the deviance that is explained on held-out folds (R^2 for squared errors), of that choice.
+        The share of the deviance that this choice explains on held-out folds (R^2 for squared errors); for quantiles
+        the deviance is the pinball loss, for absolute errors half of these.
     cv_results_ : dict of arrays
-        All points that were judged, as of `AdditiveClassifier`.
+        All points that were tried, as for `AdditiveClassifier`.
     residuals_ : Residuals or None
-        Of held-out rows of the folds, from which ``predict(X, interval=0.9)`` has its intervals; with `offset` there
+        Residuals on held-out folds, from which ``predict(X, interval=0.9)`` derives its intervals; with `offset` there
         are none before `calibrate`.
     intercept_ : float
     coef_ : (n_columns,)
@@ -90,6 +95,11 @@ class AdditiveRegressor(AdditiveModel, GeneralizedRegressor):
     -----
     Terms are pure (Lengerich et al., AISTATS 2020): weighted by the training rows, the scores of a feature have the
     mean 0, and those of a pair have it along each of its features.
+
+    The pinball loss has a kink at y. Training smooths it: the smooth loss is above it by at most ``h ln(2)``, with h a
+    tenth of the mean absolute error of held-out rows (Fasiolo et al., JASA 2021). Then predictions are shifted by a
+    constant, so that the right share of the sampled rows is below the prediction of the model without their fold, and
+    of new rows, too. Among the training rows the share differs a little, as the model has adapted to them.
 
     Examples
     --------
@@ -105,6 +115,7 @@ class AdditiveRegressor(AdditiveModel, GeneralizedRegressor):
         loss: str = "squared",
         *,
         power: float = 1.5,
+        quantile: float | None = None,
         interactions: Any = "auto",
         l2: Any = None,
         pair_factor: Any = None,
@@ -116,18 +127,27 @@ class AdditiveRegressor(AdditiveModel, GeneralizedRegressor):
         tol: float = 1e-4,
         max_passes: int = 50,
     ):
-        self.loss, self.power, self.interactions, self.l2, self.pair_factor = loss, power, interactions, l2, pair_factor
+        self.loss, self.power, self.quantile = loss, power, quantile
+        self.interactions, self.l2, self.pair_factor = interactions, l2, pair_factor
         self.resolutions, self.min_count, self.monotone, self.folds = resolutions, min_count, monotone, folds
         self.seed, self.tol, self.max_passes = seed, tol, max_passes
 
     @property
-    def _loss(self) -> TweedieLoss:
+    def _loss(self) -> Loss:
+        if self.loss in ("absolute", "quantile"):
+            return QuantileLoss(0.5 if self.quantile is None else self.quantile)
         power = POWERS.get(self.loss, self.power)
         return TweedieLoss(power, "log" if power else "identity")
 
     def _check_params(self) -> None:
         check_each(self, CHECKS)
-        arguments.one_of("loss", self.loss, [*POWERS, "tweedie"])
+        arguments.one_of("loss", self.loss, LOSSES)
+        if (self.loss == "quantile") != (self.quantile is not None):
+            raise ValueError(
+                f"quantile={self.quantile!r} with loss={self.loss!r}: loss='quantile' takes one, such as 0.9, and no "
+                "other loss does"
+            )
+        QuantileLoss(0.5 if self.quantile is None else self.quantile)
         power = arguments.finite_number("power", self.power)
         if not 1.0 < power < 2.0:
             raise ValueError(
@@ -143,7 +163,7 @@ class AdditiveRegressor(AdditiveModel, GeneralizedRegressor):
 
     # ---- fitting -----------------------------------------------------------------------------------------------------
 
-    def _fit(
+    def _choose(
         self,
         given: Any,
         options: RunOptions,
@@ -152,12 +172,11 @@ class AdditiveRegressor(AdditiveModel, GeneralizedRegressor):
         offset: Any = None,
         scoring: NumberScoring | None = None,
         settles: Callable[[dict[str, np.ndarray]], bool] | None = None,
-    ) -> Reading[None]:
-        """Learn codes of the rows, sum them, draw a sample to choose by, and train the weights."""
+    ) -> Reading[ChosenTerms]:
+        """Learn codes of the rows, sum them, and draw a sample to choose by."""
         self._check_params()
         X, y, weight = given
-        if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
-            y = column_or_1d(y, warn=True)
+        y = of_one_column(y)
         if self.loss == "squared":
             hint_at_classes(y)
         beside, n_bins = (groups, self.folds, offset), int(max(self.resolutions))
@@ -172,18 +191,23 @@ class AdditiveRegressor(AdditiveModel, GeneralizedRegressor):
         options = replace(options, checkpoint=checkpoint_folder(options.checkpoint))
         request = self._request(coded, groups, settles)
         asked = NumberLosses(self._loss, offset is not None)
-        found = yield from fit_numbers(asked, coded, rows, request, scoring, options)
-        losses: NumberLosses = found.losses
+        chosen = yield from choose_numbers(asked, coded, rows, request, scoring, options)
         self._used = self.get_params(deep=False)
         self._remember_exposures(offset)
+        return chosen
+
+    def _train(self, chosen: ChosenTerms) -> Reading[None]:
+        found = yield from chosen.training
+        losses: NumberLosses = found.losses
         self._preparation = replace(self._preparation, step=found.step, requested="terms")
         self.report_, self.n_features_in_ = found.report, found.step.n_features
         intercept = float(found.intercept[0]) * losses.scale + losses.centre
         trained = found.trained
         self._keep_weights(found.weights * losses.scale, intercept, trained.history, trained.converged)
         tables = replace(found.tables, std=found.tables.std * losses.scale)
-        self._keep_terms(replace(found, tables=tables), request)
-        self.residuals_ = found.residuals
+        self._keep_terms(replace(found, tables=tables))
+        if found.residuals is not None:
+            self.residuals_ = found.residuals
 
     def _keep_weights(
         self, weights: np.ndarray, intercept: float, history: dict[str, np.ndarray], converged: bool
@@ -220,7 +244,7 @@ class AdditiveRegressor(AdditiveModel, GeneralizedRegressor):
         pandas.DataFrame
             With the columns "feature" (the step or cell of a term that the row is in), "value", 1, "weight" and
             "contribution"; "(intercept)" first, then the largest contributions. They add up to the prediction, or to
-            its logarithm for losses other than "squared".
+            its logarithm for losses of counts and amounts.
 
         Examples
         --------

@@ -14,17 +14,17 @@ import numpy as np
 
 from streamnb.core import arguments, persistence
 from streamnb.core.frames import pandas_for
+from streamnb.core.threads import one_thread
+from streamnb.encoding.bins import TermColumns
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.table_codes import BinCodes, LevelCodes
 from streamnb.encoding.table_encoding import TableEncoding
-from streamnb.encoding.terms import TermColumns
 from streamnb.passes.answering import answer
 from streamnb.rows.row_blocks import Chunk
 from streamnb.rows.source import Source
 from streamnb.rows.table_columns import ColumnPart
 
-ROUNDS = 100  # of moving means
-TINY = 1e-12  # of the largest score; smaller means are rounding
+TINY = 1e-12  # of the weight of the largest step; those of less are not told apart from steps without rows
 
 
 @persistence.register
@@ -80,22 +80,19 @@ def purified(
     """
     weights, intercept = weights.copy(), intercept.copy()
     of_feature = {i: grid for grid, (i, j) in enumerate(columns.features.tolist()) if j < 0}
-    enough = TINY * np.abs(weights).max(initial=0.0)
     for grid, (i, j) in enumerate(columns.features.tolist()):
         if j < 0:
             continue
         table, of_cells = cells_of(columns, weights, grid), cells_of(columns, counts[:, None], grid)[:, :, 0]
-        along_first, along_second = _shares(of_cells, 1), _shares(of_cells, 0)
-        means = np.zeros((table.shape[0], table.shape[2])), np.zeros(table.shape[1:])
-        for _ in range(ROUNDS):
-            of_first = np.einsum("ijk,ij->ik", table, along_first)
-            table -= of_first[:, None]
-            of_second = np.einsum("ijk,ij->jk", table, along_second)
-            table -= of_second
-            means[0][:] += of_first
-            means[1][:] += of_second
-            if max(np.abs(of_first).max(initial=0.0), np.abs(of_second).max(initial=0.0)) <= enough:
-                break
+        along_first = _shares(of_cells, 1)
+        of_first = np.einsum("ijk,ij->ik", table, along_first)
+        table -= of_first[:, None]
+        with one_thread():
+            between = np.diag(of_cells.sum(axis=0)) - of_cells.T @ along_first
+            of_second = np.linalg.pinv(between, TINY, hermitian=True) @ np.einsum("ijk,ij->jk", table, of_cells)
+            moved = along_first @ of_second
+        table -= of_second - moved[:, None]
+        means = of_first - moved, of_second
         for feature, steps, mean in zip((i, j), columns.sides[grid], means, strict=True):
             first = columns.starts[of_feature[feature]]
             weights[first : first + len(steps)] += mean[steps]

@@ -7,11 +7,12 @@ from typing import Any
 import click
 
 from streamnb.additive.classifier import AdditiveClassifier
-from streamnb.additive.regressor import AdditiveRegressor
+from streamnb.additive.regressor import LOSSES, AdditiveRegressor
 from streamnb.cli.given import (
     DATA,
     KEEP_STATS,
     MODEL,
+    OFFSET,
     PENALTIES,
     RUN,
     SCORINGS,
@@ -26,8 +27,10 @@ from streamnb.cli.given import (
     rows_of,
 )
 from streamnb.cli.saying import say
-from streamnb.cli.sharing_commands import folds_of, leave, of_sites, write_model
+from streamnb.cli.sharing_commands import folds_of, leave, of_sites
+from streamnb.estimators.chosen import ElasticNetCV
 from streamnb.estimators.crammer_singer import CrammerSingerSVMCV
+from streamnb.estimators.generalized import GammaRegressorCV, PoissonRegressorCV
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.linear_nb_cv import LinearNBCV
 from streamnb.estimators.trained_models import (
@@ -40,8 +43,6 @@ from streamnb.estimators.trained_models import (
 )
 from streamnb.passes.dask_workers import connected
 from streamnb.problem.penalties import L1, L2, Penalty, TopK
-from streamnb.regression.chosen import ElasticNetCV
-from streamnb.regression.generalized import GammaRegressorCV, PoissonRegressorCV
 from streamnb.searching.searching import search as find
 
 SMOOTHING_OF_KMERS = 0.001  # as QIIME 2 has it
@@ -58,7 +59,7 @@ OF_NUMBERS: dict[str, Any] = {
     "poisson": PoissonRegressorCV,
     "gamma": GammaRegressorCV,
 }
-CURVES = {f"additive-{loss}": loss for loss in ("squared", "poisson", "gamma", "tweedie")}
+CURVES = {f"additive-{loss}": loss for loss in LOSSES}
 OF_FOLDS = "cv", "scoring", "seed"
 OF_ROWS = "transform", "normalize", "idf"
 OF_BAYES = "family", "penalty", "scheme", "smoothing"
@@ -108,12 +109,13 @@ def _one(numbers: list[Any] | None) -> Any:
     show_default=True,
     help=f"Naive Bayes in one or two reads, or a model of a few more; for numbers {', '.join([*OF_NUMBERS, *CURVES])}.",
 )
-@click.option("--offset", help="Column of logarithms of exposures, for models of counts and amounts.")
+@OFFSET
+@click.option("--quantile", type=float, help="Of --model additive-quantile: 0.9 has 90 % of the numbers below.")
 @click.option("--l2", type=float, help="Penalty of a model of a few more reads, which is chosen on folds by default.")
 @click.option("--cv", "--folds", type=click.IntRange(2), default=5, show_default=True, help="Folds to choose by.")
 @click.option(
     "--scoring",
-    help="Score that chooses the penalty; roc_auc by default, of additive models neg_log_loss.",
+    help="Score that chooses the penalty; by default that of the estimator, roc_auc for naive Bayes.",
     default=None,
 )
 @click.option("--rule", default="best", show_default=True, help="best, one_se, parsimonious.")
@@ -150,6 +152,8 @@ def fit(data: str, out: str, stats: bool, force: bool, client: str | None, **set
         return
     if settings["offset"] is not None and settings["model"] not in ("poisson", "gamma", *CURVES):
         raise click.UsageError("--offset is for --model poisson, gamma and those of curves, such as additive-poisson")
+    if settings["model"] != "additive-quantile":
+        refuse(["quantile"], "is for --model additive-quantile")
     model = _model(settings)
     run = {name: settings[name] for name in ("n_threads", "memory_limit", "checkpoint", "layer", "keep")}
     with connected(client):
@@ -165,17 +169,18 @@ def _model(settings: dict[str, Any]) -> Any:
     refuse(NOT_TAKEN.get(named, ()), f"is not for --model {named}")
     rows = {name: settings[name] for name in OF_ROWS}
     of_folds = {"folds": settings["cv"], "seed": settings["seed"]}
+    scoring = {"scoring": settings["scoring"]} if settings["scoring"] else {}
     if named == "additive":
-        return AdditiveClassifier(**of_folds, scoring=settings["scoring"] or "neg_log_loss")
+        return AdditiveClassifier(**of_folds, **scoring)
     if named in CURVES:
-        return AdditiveRegressor(CURVES[named], **of_folds)
+        return AdditiveRegressor(CURVES[named], quantile=settings["quantile"], **of_folds)
     if named in OF_NUMBERS:
         return OF_NUMBERS[named](**of_folds, rule=settings["rule"])
     if settings["l2"] is not None and named in AT_L2:
         refuse((*OF_FOLDS, "rule"), "is for choosing, and --l2 leaves nothing to choose")
         return AT_L2[named](settings["l2"], **rows)
     refuse(("l2",), f"is not for --model {named}")
-    validation = {**of_folds, "scoring": settings["scoring"] or "roc_auc", "rule": settings["rule"]}
+    validation = {**of_folds, "rule": settings["rule"], **scoring}
     if named != "bayes":
         return READS[named](**rows, **validation)
     penalty = penalty_of(settings["penalty"])
@@ -211,6 +216,7 @@ def _model(settings: dict[str, Any]) -> Any:
     "--scoring", type=SCORINGS, help="Scorings, split at commas; the first chooses. By default those of snb.search."
 )
 @click.option("--positive", help="The class of two that precision, recall, f1 and average_precision are of.")
+@OFFSET
 @SEED
 @KEEP_STATS
 @new_file_option("The file of the best model.")
@@ -223,10 +229,12 @@ def search(data: str, out: str, stats: bool, force: bool, client: str | None, **
     """
     path = new_place(out, force)
     named = {name: list(settings[name]) or None for name in ("families", "transforms")} | {"folds": settings["cv"]}
-    run = {name: settings[name] for name in ("budget", "task", "positive", "seed", "n_threads", "memory_limit")}
+    run = {
+        name: settings[name] for name in ("budget", "task", "positive", "offset", "seed", "n_threads", "memory_limit")
+    }
     with connected(client):
         X, per_row = rows_of(data, settings, NAMED)
         result = find(X, **per_row, **named, **run, scoring=settings["scoring"], show=False, progress=True)
-    write_model(result.best_, path, stats)
+    result.best_.save(path, stats=stats)
     click.echo(result)
     say(f"{out}: {result.best_}")

@@ -23,7 +23,7 @@ ARGUMENTS = {
     "transform": "transforms",
     "path": "out",
 }
-TABLE_OPTIONS = "hash", "bins", "columns"
+TABLE_OPTIONS = "hash", "bins", "columns", "drop"
 PENALTIES = "none, l1, l1:score, l2=TAU, topk=K, or one tau: l1=0.5, l1:score=2"
 
 
@@ -129,8 +129,7 @@ def refuse_of_texts(settings: dict[str, Any]) -> None:
 def table_options(settings: dict[str, Any]) -> dict[str, Any]:
     """The arguments of `table` about columns."""
     options: dict[str, Any] = {"hashed": settings["hash"] or [], **(settings["bins"] or {})}
-    if settings["columns"]:
-        options["columns"] = settings["columns"]
+    options |= {name: settings[name] for name in ("columns", "drop") if settings[name]}
     if settings["n_features"]:
         options["hash_features"] = settings["n_features"]
     return options
@@ -142,22 +141,24 @@ def text_options(settings: dict[str, Any]) -> dict[str, Any]:
     return lengths | ({"n_features": settings["n_features"]} if settings["n_features"] else {})
 
 
-def saved(path: str, hint: str, who: str = "fit or search", kinds: tuple[type, ...] = (object,)) -> Any:
+def saved(
+    path: str, hint: str, who: str = "fit or search", kinds: tuple[type, ...] = (object,), read: Callable = load
+) -> Any:
     """Load an object of one of these kinds from a file that the commands `who` write; `hint` names the argument."""
     if not is_url(path) and not Path(path).exists():
         raise click.BadParameter(f"there is no {path!r}", param_hint=hint)
     if not is_url(path) and not _may_be_saved(Path(path)):
         raise click.BadParameter(f"{path!r} is no file that {who} wrote", param_hint=hint)
-    loaded = load(path)
+    loaded = read(path)
     if not isinstance(loaded, kinds):
         names = " or ".join(kind.__name__ for kind in kinds)
         raise click.BadParameter(f"{path!r} holds a {type(loaded).__name__}, not a {names}", param_hint=hint)
     return loaded
 
 
-def model_of(path: str, *others: type) -> Any:
+def model_of(path: str, *others: type, read: Callable = load) -> Any:
     """A saved model, or an object of other kinds."""
-    model = saved(path, "MODEL")
+    model = saved(path, "MODEL", read=read)
     if not hasattr(model, "predict") and not isinstance(model, others):
         raise click.BadParameter(f"{path!r} holds a {type(model).__name__}, which predicts nothing", param_hint="MODEL")
     return model
@@ -176,7 +177,7 @@ def new_file(path: str | None, force: bool, hint: str = "-o") -> Path | None:
     if is_url(path):
         raise click.BadParameter(f"{path!r} is a URL; this is written to a file on this machine", param_hint=hint)
     if path is not None and not force and Path(path).exists():
-        raise click.BadParameter(f"{path!r} is there already; --force replaces it", param_hint=hint)
+        raise click.BadParameter(f"{path!r} already exists; --force replaces it", param_hint=hint)
     if path is not None and not Path(path).absolute().parent.is_dir():
         raise click.BadParameter(f"there is no folder for {path!r}", param_hint=hint)
     return None if path is None else Path(path)
@@ -187,7 +188,7 @@ def new_place(path: str, force: bool, hint: str = "-o") -> Path | str:
     if not is_url(path):
         return Path(new_file(path, force, hint) or path)
     if not force and exists(path):
-        raise click.BadParameter(f"{path!r} is there already; --force replaces it", param_hint=hint)
+        raise click.BadParameter(f"{path!r} already exists; --force replaces it", param_hint=hint)
     return path
 
 
@@ -239,7 +240,8 @@ def in_options(message: str, command: click.Command | None) -> tuple[str, bool]:
     of_use = re.match(rf"({any_name})[=:]", message) is not None
     if of_use:
         message = re.sub(rf"^({any_name}):", lambda found: f"{named[found[1]]}:", message)
-    parts = re.split(r"(\bsnb\.\w+\([^)]*\))", message)  # calls of functions stay as they are
+    message = re.sub(rf"\bsnb\.\w+\(\.\., (({any_name})=[^()]*)\)", r"\1", message)
+    parts = re.split(r"(\bsnb\.\w+\([^)]*\))", message)  # other calls of functions stay as they are
     parts[::2] = [_with_options(part, any_name, named) for part in parts[::2]]
     return "".join(parts), of_use
 
@@ -248,6 +250,7 @@ def _with_options(text: str, any_name: str, named: dict[str, str]) -> str:
     """A text with options in place of "name=value" and "name="."""
     text = re.sub(rf"(?<![\w.'-])({any_name})=(?=[\s,;.)]|$)", lambda found: named[found[1]], text)
     text = re.sub(rf"(?<![\w.'-])({any_name})=", lambda found: f"{named[found[1]]} ", text)
+    text = re.sub(r"(--\w+) \[([^]]*)\]", lambda found: f"{found[1]} {found[2].replace(', ', ',')}", text)
     return re.sub(r"(--(?:words|chars|bytes)) \((\d+), (\d+)\)", r"\1 \2-\3", text.replace(" None", " none"))
 
 
@@ -262,7 +265,7 @@ def options(*more: Callable) -> Callable:
     return add
 
 
-FORCE = click.option("--force", is_flag=True, help="Replace a file that is there.")
+FORCE = click.option("--force", is_flag=True, help="Replace an existing file.")
 SEED = click.option("--seed", type=int, default=0, show_default=True, help="Seed of the folds.")
 THREADS = click.option("--threads", "n_threads", type=click.IntRange(1), help="Threads; as many as cores by default.")
 SUMS_LIMIT = click.option("--memory-limit", help="Bytes for the sums, such as 4GB.")
@@ -300,6 +303,7 @@ TABLE = options(
     click.option(
         "--columns", type=NAMES, help="Columns of a table that are features, split at commas; all others by default."
     ),
+    click.option("--drop", type=NAMES, help="Columns of a table that are no features: customer_id,comment."),
     click.option("--hash", type=NAMES, help="Columns of a table with categories to hash: tailnum,route."),
     click.option(
         "--bins",
@@ -330,7 +334,9 @@ MODEL = options(
     click.option("--idf", is_flag=True, help="Multiply features by their inverse frequency in rows."),
     click.option("--smoothing", type=float, help="Strength of the prior; that of the family by default."),
 )
+OFFSET = click.option("--offset", help="Column of logarithms of exposures, for models of counts and amounts.")
 JUDGED = options(
+    OFFSET,
     click.option("--groups", help="Column or array of groups whose rows are not independent, for intervals."),
     click.option("--by", type=NAMES, help="Columns by whose values rows are sliced, split at commas: hospital,age."),
     click.option("--positive", help="The class of two that precision, recall, curves and thresholds are of."),

@@ -3,16 +3,16 @@
 import sys
 import warnings
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import click
 
 from streamnb.cli.saying import BarLines, say
-from streamnb.core.messages import DataError
+from streamnb.core.messages import DataError, nearest
 from streamnb.passes import stopping
 
 DATA, USE = 1, 2
+MEANT = {"--target": ["--y"], "--label": ["--y"], "--output": ["-o"]}  # words of others
 
 
 COMMANDS = {  # the first word of the module of each, which is imported when it is called, and what the list says of it
@@ -71,9 +71,7 @@ class _Commands(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and args[0] not in COMMANDS:
-            near = get_close_matches(args[0], self.list_commands(ctx), 1)
-            meant = f" Did you mean {near[0]!r}?" if near else f" There are {', '.join(self.list_commands(ctx))}."
-            ctx.fail(f"No such command {args[0]!r}.{meant}")
+            ctx.fail(f"No such command {args[0]!r}: {nearest(args[0], self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -103,7 +101,9 @@ def _say_warning(
     message: Warning | str, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None
 ) -> None:
     """Print a warning without its source line, which means nothing to a user of the command line."""
-    say(f"Warning: {message}")
+    from streamnb.cli.given import in_options
+
+    say(f"Warning: {in_options(str(message), commands.get_command(None, ''.join(sys.argv[1:2])))[0]}")
 
 
 def status(arguments: Sequence[str]) -> int:
@@ -113,6 +113,8 @@ def status(arguments: Sequence[str]) -> int:
         sys.stdout.flush()  # here, where a full disk is an error
         return ended or 0  # what a command exits with
     except click.ClickException as error:
+        if isinstance(error, click.NoSuchOption):
+            error.possibilities = MEANT.get(error.option_name, error.possibilities)  # type: ignore[misc]
         error.show()
         return USE
     except (ValueError, TypeError, OSError, MemoryError, ImportError, AttributeError) as error:

@@ -36,7 +36,7 @@ def write_table(columns: dict[str, np.ndarray], path: Path | None) -> None:
             only = list(columns.values())
             np.save(file, only[0] if len(only) == 1 else np.column_stack(only[1:]), allow_pickle=False)
         elif path.suffix == ".parquet":
-            from streamnb.rows.table_files import write_parquet
+            from streamnb.rows.table_opening import write_parquet
 
             write_parquet(columns, file)
         else:

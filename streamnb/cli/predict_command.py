@@ -1,6 +1,9 @@
 """The command that predicts; a light model and few rows need little more than NumPy."""
 
+import sys
 from contextlib import nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -10,6 +13,7 @@ from streamnb.cli.given import (
     CLIENT,
     NAMES,
     NGRAMS,
+    OFFSET,
     PARTS,
     is_folder,
     model_of,
@@ -21,11 +25,11 @@ from streamnb.cli.given import (
 from streamnb.cli.output import check_ending, write_table
 from streamnb.cli.saying import say
 from streamnb.core.frames import said
-from streamnb.core.persistence import class_name
+from streamnb.core.persistence import class_name, load, load_light
 from streamnb.encoding.records import KINDS
 from streamnb.rows.files import WRITTEN_PARTS
 
-NOT_OF_RANKS = "proba", "scores", "interval", "text", *KINDS, "n_features"
+NOT_OF_RANKS = "proba", "scores", "interval", "offset", "text", *KINDS, "n_features"
 OF_CLASSES = "proba", "scores", "confidence"
 OF_PARTS = "format", "keep", "errors", "whole_files"
 
@@ -36,6 +40,7 @@ OF_PARTS = "format", "keep", "errors", "whole_files"
 @click.option("--proba", is_flag=True, help="Probabilities of all classes as well.")
 @click.option("--scores", is_flag=True, help="Scores of decision_function as well.")
 @click.option("--interval", type=click.FloatRange(0, 1, True, True), help="Of a regression: with such intervals, .9.")
+@OFFSET
 @click.option(
     "-o",
     "out",
@@ -51,20 +56,23 @@ OF_PARTS = "format", "keep", "errors", "whole_files"
 @click.option("--n-features", type=click.IntRange(1), help="Columns of hashed words.")
 @CLIENT
 def predict(model: str, data: str, out: str | None, **settings: Any) -> None:
-    """Labels of rows, and probabilities or scores; or numbers, and their intervals.
+    """Labels of rows, and probabilities or scores; or numbers, and their intervals. DATA is - for standard input.
 
     Example: streamnb predict m.snb new.zarr --proba -o out.parquet
 
     Example: streamnb predict prices.snb new.parquet --interval .9
 
+    Example: head -100 news.jsonl | streamnb predict m.snb -
+
     Example: streamnb predict m.snb reads.fastq.gz --confidence 0.7 -o taxa.tsv
 
     Example: streamnb predict m.snb 'crawl/*.jsonl.zst' --proba --keep url -o scores/
     """
+    data = _standard_input() if data == "-" else data
     if settings["confidence"] is not None:
         refuse(NOT_OF_RANKS, "has no effect beside --confidence")
     if out is not None and is_folder(out):
-        refuse(["confidence", "interval"], "is for a file, and -o is a folder")
+        refuse(["confidence", "interval", "offset"], "is for a file, and -o is a folder")
         chosen = {name: settings[name] for name in ("proba", "scores", "format", "force")}
         options = {**chosen, "keep": settings["keep"] or [], **parts_options(settings)}
         from streamnb.corpora.predictions import write_predictions
@@ -75,17 +83,21 @@ def predict(model: str, data: str, out: str | None, **settings: Any) -> None:
     refuse(OF_PARTS, "is for parts in a folder, and -o is none")
     path = new_file(out, settings["force"])
     check_ending(path)
-    fitted, (X, _) = model_of(model), rows_of(data, settings)
+    ranks = settings["confidence"] is not None
+    fitted, (X, _) = model_of(model, read=load if ranks or settings["offset"] else load_light), rows_of(data, settings)
     if not hasattr(fitted, "classes_"):
         refuse(OF_CLASSES, f"is of classes, and {model!r} predicts numbers")
     elif settings["interval"] is not None:
-        raise click.BadParameter(f"{model!r} predicts classes; take --proba", param_hint="--interval")
-    if settings["interval"] is not None:
+        raise click.BadParameter(f"{model!r} predicts classes; use --proba", param_hint="--interval")
+    if settings["offset"] is not None and not hasattr(fitted, "max_passes"):
+        raise click.BadParameter(f"{model!r} is no model of counts or amounts", param_hint="--offset")
+    if settings["interval"] is not None or settings["offset"] is not None:
+        how = {name: settings[name] for name in ("interval", "offset") if settings[name] is not None}
         with _connected(settings["client"]):
-            found = fitted.predict(X, interval=settings["interval"])
-        write_table(dict(zip(("prediction", "lower", "upper"), np.asarray(found).T, strict=True)), path)
+            found = np.asarray(fitted.predict(X, **how)).reshape(-1, 3 if "interval" in how else 1)
+        write_table(dict(zip(("prediction", "lower", "upper"), found.T, strict=False)), path)
         return
-    if settings["confidence"] is not None:
+    if ranks:
         if not hasattr(fitted, "predict_ranks"):
             raise click.BadParameter(f"{model!r} has no ranks; fit it with its statistics", param_hint="MODEL")
         with _connected(settings["client"]):
@@ -93,16 +105,27 @@ def predict(model: str, data: str, out: str | None, **settings: Any) -> None:
         write_table({name: column.to_numpy() for name, column in taxa.items()}, path)
         return
     columns = dict[str, np.ndarray]()
-    encoding: Any = getattr(fitted, "encoding_", None)
-    if class_name(encoding) == "KMers" and encoding.takes(X):
+    encoding: Any = vars(fitted).get("encoding") or getattr(fitted, "encoding_", None)
+    if class_name(encoding) == "KMers":
         from streamnb.estimators.annotating import identifiers_of
 
-        X = encoding.encode(X)
-        if path is None or path.suffix != ".npy":  # which holds numbers or labels alone
-            columns["read"] = np.array(identifiers_of(X))
+        encoding = getattr(fitted, "encoding", encoding)  # made, if it was not yet
+        if encoding.takes(X):
+            X = encoding.encode(X)
+            if path is None or path.suffix != ".npy":  # which holds numbers or labels alone
+                columns["read"] = np.array(identifiers_of(X))
     with _connected(settings["client"]):
         columns |= said(fitted, X, settings["proba"], settings["scores"])
     write_table(columns, path)
+
+
+def _standard_input() -> str:
+    """The path of a file with all of standard input, JSON lines or text such as CSV, until the command ends."""
+    given = sys.stdin.buffer.read()
+    folder = click.get_current_context().with_resource(TemporaryDirectory())
+    path = Path(folder) / ("stdin.jsonl" if given.lstrip().startswith(b"{") else "stdin.csv")
+    path.write_bytes(given)
+    return str(path)
 
 
 def _connected(client: str | None) -> Any:

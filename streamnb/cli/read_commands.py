@@ -32,7 +32,7 @@ from streamnb.core.stored_files import replacing
 from streamnb.corpora.selecting import select as select_rows
 from streamnb.encoding.converting import convert as convert_rows
 from streamnb.evaluation.evaluating import evaluate as judge
-from streamnb.models.portable import PortableModel
+from streamnb.models.portable import PortableModel, PortableRegression
 from streamnb.passes.dask_workers import connected
 from streamnb.reporting.report import RowsToJudge, write_report
 from streamnb.rows.files import size_of
@@ -44,7 +44,7 @@ from streamnb.searching.warming import warming
 SHARES, NUMBERS = (Parsed(by_name(kind), "a number, or numbers by label: en=5,de=2") for kind in (float, int))
 MOVED = 3  # the exit status of drift
 WAYS = "threshold", "share", "number", "resample", "where"
-OF_ROWS = "y", "weight", "text", "groups", "by", "against", "interval", "positive"
+OF_ROWS = "y", "weight", "text", "groups", "by", "against", "interval", "positive", "offset"
 
 
 @click.command()
@@ -164,6 +164,7 @@ def evaluate(
     interval: float | None,
     by: list[str] | None,
     positive: str | None,
+    offset: str | None,
     client: str | None,
     **settings: Any,
 ) -> None:
@@ -175,7 +176,8 @@ def evaluate(
     """
     fitted, (X, per_row) = model_of(model), rows_of(data, settings)
     with connected(client):
-        evaluation = judge(fitted, X, **per_row, interval=interval, by=by, positive=class_of(fitted, positive))
+        how = {"interval": interval, "by": by, "positive": class_of(fitted, positive), "offset": offset}
+        evaluation = judge(fitted, X, **per_row, **how)
     if as_json:
         write_json(evaluation.summary() | ({"slices": evaluation.slices.to_dict("records")} if by else {}))
     else:
@@ -207,8 +209,9 @@ def report(model: str, data: str | None, out: str, **settings: Any) -> None:
     else:
         X, per_row = rows_of(data, settings)
         against = None if settings["against"] is None else rows_of(settings["against"], settings)[0]
-        positive = class_of(getattr(shown, "best_", shown), settings["positive"])
+        positive = class_of(shown.best_ if isinstance(shown, Search) else shown, settings["positive"])
         options = {"interval": settings["interval"], "by": settings["by"], "against": against, "positive": positive}
+        options |= {"offset": settings["offset"]}
         given = RowsToJudge(X=X, **options, **per_row)
     with connected(settings["client"]):
         if isinstance(shown, Search):
@@ -295,9 +298,8 @@ def export(model: str, out: str, dialect: str | None, table: str, keep: tuple[st
     if not hasattr(fitted, "export"):
         raise click.BadParameter(f"{model!r} holds a {type(fitted).__name__}, which has no export", param_hint="MODEL")
     if Path(path).suffix == ".snb":
-        if not hasattr(fitted, "classes_"):
-            raise click.BadParameter(f"{model!r} predicts numbers, and has no lighter file; take .py, .sql or .json")
-        fitted.save(path, **({} if isinstance(fitted, PortableModel) else {"stats": False, "meta": fitted.meta_}))
+        light = isinstance(fitted, PortableModel | PortableRegression)
+        fitted.save(path, **({} if light else {"stats": False, "meta": fitted.meta_}))
     else:
         fitted.export(path, dialect=dialect, table=table, keep=keep or None)
     say(f"{out}: {size_of(out):,} bytes")

@@ -26,10 +26,9 @@ from streamnb.cli.given import (
     text_options,
 )
 from streamnb.cli.saying import say
-from streamnb.sharing.rounds import Answer, Round
-from streamnb.sharing.schema import Schema
-from streamnb.sharing.schema import schema as make_schema
-from streamnb.sharing.site_sums import SiteSums
+from streamnb.scanning.rounds import Answer, Round, SiteSums
+from streamnb.scanning.schema import Schema
+from streamnb.scanning.schema import schema as make_schema
 
 SITE = options(
     click.option("--site", help="Name of the site; that of the file by default."),
@@ -170,16 +169,10 @@ def leave(found: Any, path: Any, stats: bool) -> None:
         say(f"{path}: {found}")
         say(f"Next, at each site: streamnb read DATA --weights {path} -o ANSWER; then: streamnb step {path} ANSWERS")
         return
-    write_model(found, path, stats)
+    found.save(path, stats=stats)
     say(f"{path}: {found}")
     if hasattr(found, "best_score_"):
         say(f"{vars(found).get('scoring', 'd2')} on held-out rows: {found.best_score_:.4f} at {found.best_params_}")
-
-
-def write_model(model: Any, path: Any, stats: bool) -> None:
-    """Save a model; regressions keep their sums whether or not `stats` of classes are kept."""
-    options = {"stats": stats} if hasattr(model, "classes_") else {}
-    model.save(path, **options)
 
 
 def _run(settings: dict[str, Any]) -> dict[str, Any]:

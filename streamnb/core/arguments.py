@@ -25,7 +25,7 @@ def one_of(name: str, value: Any, allowed: Iterable[Any]) -> Any:
 def family_name(family: Any, names: Iterable[str]) -> str:
     """Return `family` if it is the name of a family without parameters."""
     if isinstance(family, type):
-        raise TypeError(f"family={family.__name__} is a class; give an object: {family.__name__}()")
+        raise TypeError(f"family={family.__name__} is a class; give an instance: {family.__name__}()")
     if not isinstance(family, str):
         raise TypeError(f"family={family!r} should be a name, such as 'poisson', or an object, such as snb.Binomial(k)")
     objects = {"binomial": "snb.Binomial(k)", "negative_binomial": "snb.NegativeBinomial(r)"}

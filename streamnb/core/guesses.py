@@ -33,7 +33,7 @@ _ROC = "use snb.RocDisplay.from_estimator(model, X, y), or scikit-learn's displa
 _THRESHOLD = "use model.set_threshold(model.evaluate(X, y).threshold(label, precision=0.9))"
 _INTERVALS = (
     "use model.predict(X, interval=0.9), after model.calibrate(X_held_out, y_held_out) where the fit had no folds; of "
-    "a skewed y, take snb.GammaRegressorCV, or predict the logarithm by sklearn.compose.TransformedTargetRegressor"
+    "a skewed y, use snb.GammaRegressorCV, or predict the logarithm by sklearn.compose.TransformedTargetRegressor"
 )
 _TREES = "use snb.AdditiveClassifier()"
 NAMES = {
@@ -95,6 +95,7 @@ _KEYWORDS = {
     "penalty": {"l1": "use l1= and l2=", "l2": "use l2="},
     "cv": {"folds": "use folds="},
     "n_iter": {"budget": "use budget="},
+    **{name: {"budget": "use budget=, such as '10m'"} for name in ("time_limit", "timeout", "max_time")},
     "estimator": {"models": "use models="},
     "max_iter": {"max_passes": "use max_passes="},
     "target": {"y": "use y="},
@@ -103,6 +104,7 @@ _KEYWORDS = {
     "weight": {"sample_weight": "use sample_weight="},
     "weights": {"sample_weight": "use sample_weight="},
     "text": {"sample_weight": "use X=snb.table(X, y, text=['name of the column']), without y"},
+    "drop": {"": "use X=snb.table(X, y, drop=['name of the column']), without y"},
     "test_size": {"": _SPLIT},
     "return_std": {"": _INTERVALS},
     "n_jobs": {"n_threads": "use n_threads=", "": "use n_threads= of fit"},
@@ -112,6 +114,11 @@ _KEYWORDS = {
         "start": "use start=, a fitted model",
         "": "leave it out: each fit starts anew, and partial_fit adds rows where there is one",
     },
+    "offset": {
+        "": "PoissonRegressor, GammaRegressor, TweedieRegressor, their CV forms and AdditiveRegressor take it; with "
+        "least squares, fit y - offset"
+    },
+    "exposure": {"offset": "use offset=np.log(exposure), or rates y / exposure with sample_weight=exposure"},
     "random_state": {"seed": "use seed=", "": "leave it out, as every run gives the same result"},
 }
 # Attributes of a search.
@@ -120,6 +127,15 @@ OF_SEARCH = {
     "best_params_": "use best_.get_params()",
     "cv_results_": "use results_",
     **{name: f"use best_.{name}" for name in ("predict", "predict_proba", "decision_function", "score", "evaluate")},
+}
+# Attributes of an evaluation.
+OF_EVALUATION = {
+    **dict.fromkeys(("auc", "auc_score", "roc_auc_score"), "use roc_auc()"),
+    **dict.fromkeys(("f1", "f1_score"), "use f_score()"),
+    **dict.fromkeys(("pr_auc", "average_precision_score"), "use average_precision()"),
+    "mcc": "use matthews_corrcoef()",
+    **dict.fromkeys(("to_dict", "to_frame"), "use summary(), or report() for each class"),
+    "plot": "use snb.RocDisplay.from_evaluation, ReliabilityDisplay or ConfusionMatrixDisplay",
 }
 _IMPORTANCE = "sklearn.inspection.permutation_importance(model, X, y) for the columns of a table"
 _PAGE = "use snb.report(model, X, y, path), a page of HTML"
@@ -170,10 +186,10 @@ def expected_attribute(model: object, name: str) -> Any:
     return object.__getattribute__(model, name)
 
 
-def renamed_best(model: Any) -> dict[str, Any]:
+def renamed_best(model: Any) -> Any:
     """`best_params_` of a model, for the name that it had before 0.4; warns of it."""
-    params: dict[str, Any] = model.best_params_
-    warn(f"best_ of {type(model).__name__} is named best_params_ now; best_ of a search is a model", FutureWarning, 3)
+    params = model.best_params_
+    warn("best_ is named best_params_ now; best_ of a search is a model", FutureWarning, 2)
     return params
 
 
@@ -205,28 +221,17 @@ def with_hints(function: Function) -> Function:
     return checked  # type: ignore[return-value]
 
 
-class AttributeValueError(AttributeError, ValueError):
-    """The attribute does not exist for the values that the object was given."""
-
-
-class AttributeTypeError(AttributeError, TypeError):
-    """The attribute does not exist for objects of this type."""
-
-
-class AttributeMemoryError(AttributeError, MemoryError):
-    """The value would not fit into memory."""
-
-
 CAUSES = (ValueError, TypeError, MemoryError)
+# Of each cause an error that is both, and an attribute of this module, so that it can be pickled.
+BOTH = {cause: type(f"Attribute{cause.__name__}", (AttributeError, cause), {}) for cause in CAUSES}
+AttributeValueError, AttributeTypeError, AttributeMemoryError = BOTH.values()
 
 
 def missing(cause: Exception) -> AttributeError:
     """An AttributeError with the message and, where possible, the type of the cause."""
     if isinstance(cause, AttributeError):
         return cause
-    kinds = {MemoryError: AttributeMemoryError, TypeError: AttributeTypeError}
-    kind = next((error for base, error in kinds.items() if isinstance(cause, base)), AttributeValueError)
-    return kind(str(cause))
+    return next(both for base, both in BOTH.items() if isinstance(cause, base))(str(cause))
 
 
 class available_if:

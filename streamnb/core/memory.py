@@ -1,8 +1,10 @@
 """Memory limits: how much tables and weights may take, and what to say when it is not enough."""
 
+import ctypes
 import os
 import threading
 import weakref
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from math import prod
 from pathlib import Path
@@ -13,6 +15,7 @@ import numpy as np
 SHARE = 0.5  # of the free memory, without memory_limit
 LINE, PAGE = 64, 4096  # bytes of a cache line, and of a page of memory
 POOL, LEAST = 64 << 20, 64 << 10  # bytes that `zeros` allocates at once, and of the smallest array taken from them
+KEPT_BY_LIBRARY = 8 << 20  # bytes of tables that leave gaps of their size
 COPIED = 32 << 20  # bytes of the largest table that is copied to be aligned; caches hold no more
 _CGROUP = Path("/sys/fs/cgroup")  # limit and use of a container's memory: version 2, then 1
 _QUOTAS = ("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")
@@ -132,6 +135,16 @@ def bytes_of(value: Any) -> int:
         elif each is not None:
             n_bytes += 8
     return n_bytes
+
+
+def return_freed(n_bytes: int) -> None:
+    """Return freed memory to the system, if tables are of so many bytes that it matters.
+
+    glibc keeps freed tables of up to 32 MB, and puts smaller ones into their places, so that the next do not fit.
+    """
+    if n_bytes >= KEPT_BY_LIBRARY:
+        with suppress(AttributeError, OSError, TypeError):  # another library of C
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 def zeros(*shape: int, dtype: Any = np.float64) -> np.ndarray:

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # commands that say how they are called start without it
@@ -52,6 +53,12 @@ def listed(labels: Any) -> str:
     first = labels[:20]
     shown = first.tolist() if hasattr(first, "tolist") else list(first)
     return f"{shown}" + (f" and {len(labels) - 20:,} more" if len(labels) > 20 else "")
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """Which of the known names an unknown one may be, or all of them, as text for a message."""
+    near = get_close_matches(name, known, 1)
+    return f"did you mean {near[0]!r}?" if near else listed(known)
 
 
 def warn_absent(classes: np.ndarray) -> None:

@@ -5,6 +5,9 @@ the object from them; its class is looked up by name among the registered ones. 
 is referred to once, so that loading takes memory in proportion to the file. From version 2 on, the comment of the zip
 is the SHA-256 of all bytes before it. `_from_state` trusts nothing: it refuses parts of other names, types, dtypes and
 shapes than a class declares, by the fields of a dataclass that inherits from `Parameters` or as arguments of `parts`.
+
+`described` and `shown` give values as text, by which a pass, its rows and its parameters are recognised in another
+process.
 """
 
 from __future__ import annotations
@@ -13,8 +16,10 @@ import hashlib
 import io
 import json
 import os
+import sys
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, fields, is_dataclass
 from functools import cache, partial
 from importlib import import_module
@@ -55,17 +60,17 @@ HOMES = (
     "estimators.transformers",
     "estimators.tree_nb",
     "problem.mixed",
-    "problem.together",
-    "regression.chosen",
-    "regression.generalized",
-    "regression.penalised",
+    "problem.families",
+    "estimators.chosen",
+    "estimators.generalized",
+    "estimators.penalised",
     "searching.comparing",
     "searching.search_result",
-    "sharing.rounds",
-    "sharing.schema",
+    "scanning.rounds",
+    "scanning.schema",
 )
-_LIGHT, _EXPORTS = "models.portable", "streamnb.export.writing"
-_OF_LIGHT = {"PortableModel", "RowStep", "Indicators", "ColumnSums"}
+_LIGHT, _EXPORTS = "models.portable", "streamnb.models.writing"
+_OF_LIGHT = {"PortableModel", "PortableRegression", "RowStep", "Indicators", "ColumnSums"}
 C = TypeVar("C", bound=type)
 T = TypeVar("T")
 
@@ -259,17 +264,28 @@ def check_place(name: str, given: Any) -> Path | str:
     return path
 
 
-def save(path: Any, value: Any) -> None:
-    """Write a registered object to one file; an old file is replaced only once the new one is complete and stored."""
+def save(path: Any, value: Any, light: Any = None) -> None:
+    """Write a registered object to one file; an old file is replaced only once the new one is complete and stored.
+
+    `light` is a smaller object for those who need no more of the file; `load_light` reads it alone.
+    """
     with replacing(check_place("path", path)) as file:
-        with zipfile.ZipFile(file, "w") as archive:
-            tree = _encoded(value, partial(_written, archive))
-            header = {"format": "streamnb", "version": FORMAT_VERSION, "content": tree}
-            archive.writestr(_HEADER, json.dumps(header))
-            archive.comment = bytes(_SEAL)  # the last bytes of the file
-        seal = _digest(file)
-        file.seek(-_SEAL, os.SEEK_END)
-        file.write(seal)
+        _write(file, value, light)
+
+
+def _write(file: IO[bytes], value: Any, light: Any = None) -> None:
+    header: dict[str, Any] = {"format": "streamnb", "version": FORMAT_VERSION}
+    if light is not None:
+        inner = io.BytesIO()
+        _write(inner, light)
+        header["light"] = b64encode(inner.getvalue()).decode()  # no member, which earlier versions would refuse
+    with zipfile.ZipFile(file, "w") as archive:
+        header["content"] = _encoded(value, partial(_written, archive))
+        archive.writestr(_HEADER, json.dumps(header))
+        archive.comment = bytes(_SEAL)  # the last bytes of the file
+    seal = _digest(file)
+    file.seek(-_SEAL, os.SEEK_END)
+    file.write(seal)
 
 
 def digest(value: Any) -> str:
@@ -349,16 +365,25 @@ def load(path: Any, expected: type | None = None) -> Any:
     >>> snb.load("model.snb").predict([[1, 0]]).tolist()
     ['cat']
     """
-    place = check_place("path", path)
-    with downloaded(place) if isinstance(place, str) else open(place, "rb") as file:
-        value = _read(path, file)
+    value = _opened(path, _read)
     if expected is not None and not isinstance(value, expected):
         raise DataError(f"{path} holds a {type(value).__name__}, not a {expected.__name__}; load it with snb.load")
     return value
 
 
-def _read(path: Any, file: IO[bytes]) -> Any:
-    """What an open file holds."""
+def load_light(path: Any) -> Any:
+    """Read the light object that a file holds, or all of a file without one."""
+    return _opened(path, partial(_read, light=True))
+
+
+def _opened(path: Any, read: Callable[[Any, IO[bytes]], Any]) -> Any:
+    place = check_place("path", path)
+    with downloaded(place) if isinstance(place, str) else open(place, "rb") as file:
+        return read(path, file)
+
+
+def _read(path: Any, file: IO[bytes], light: bool = False) -> Any:
+    """What an open file holds, or the light object in it if there is one."""
     try:
         with zipfile.ZipFile(file) as archive:
             members = _members(archive, file.seek(0, os.SEEK_END))
@@ -366,14 +391,18 @@ def _read(path: Any, file: IO[bytes]) -> Any:
             _check_version(path, header, sealed=bool(archive.comment))
             if header["version"] > 1 and archive.comment != _digest(file):
                 raise DataError(f"{path} is damaged: its checksum is wrong; save it again, or take another copy")
+            if light and "light" in header:
+                return _read(path, io.BytesIO(b64decode(header["light"])))
             return _Reader(archive, members).whole(header["content"])
     except (DataError, MemoryError):
         raise
     except Exception as error:  # damage shows in many ways: zip, checksum, JSON, .npy header, missing keys
         file.seek(0)
-        is_pickle = file.read(1) == b"\x80"
-        remedy = "joblib.load or pickle.load reads pickles" if is_pickle else "save it again"
-        raise DataError(f"{path} is not a whole streamnb file ({error!r}); {remedy}") from error
+        first = file.read(2)
+        remedy = "save it again" if first == b"PK" else "give one that save wrote"
+        if first.startswith(b"\x80"):
+            remedy = "joblib.load or pickle.load reads pickles"
+        raise DataError(f"{path} is not a complete streamnb file ({error!r}); {remedy}") from error
 
 
 def _members(archive: zipfile.ZipFile, n_bytes: int) -> dict[str, zipfile.ZipInfo]:
@@ -480,3 +509,57 @@ class Saved(Parameters):
     def load(cls, path: Any) -> Self:
         """Read what `save` wrote."""
         return load(path, cls)
+
+
+# Arrays are written in full, whatever a user has set for printing.
+_WHOLE: dict[str, Any] = {"threshold": sys.maxsize, "precision": 17, "floatmode": "maxprec", "suppress": False}
+_WHOLE |= {"linewidth": 75, "sign": "-", "nanstr": "nan", "infstr": "inf", "formatter": None, "legacy": False}
+
+
+def shown(value: Any) -> str:
+    """A value as text, the same in every process; a long value is its beginning and a digest."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    elif isinstance(value, (set, frozenset)):
+        value = sorted(value, key=described)
+    text = described(value)
+    if registered(value):
+        return f"{text[:100]}.. ({digest(value)})"
+    return text if len(text) <= 200 else f"{text[:100]}.. ({hashlib.sha256(text.encode()).hexdigest()[:16]})"
+
+
+def described(value: Any) -> str:
+    """A value as text, complete and the same in every process.
+
+    It is the `repr` of the value, except that sets are sorted, arrays are not abbreviated, and functions and objects
+    whose `repr` would be an address are described by their names and attributes; so are the values inside of them.
+    """
+    if isinstance(value, np.ndarray):
+        with np.printoptions(**_WHOLE):
+            return repr(value)
+    if isinstance(value, (set, frozenset)):
+        return f"{type(value).__name__}({{{', '.join(sorted(map(described, value)))}}})"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{described(key)}: {described(part)}' for key, part in value.items())}}}"
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return _with_attributes(value, zip(value._fields, value, strict=True))
+    if isinstance(value, tuple):
+        return f"({', '.join(map(described, value))}{',' if len(value) == 1 else ''})"
+    if isinstance(value, list):
+        return f"[{', '.join(map(described, value))}]"
+    if isinstance(value, partial):
+        return f"partial({described((value.func, value.args, value.keywords))})"
+    if hasattr(value, "__func__"):
+        return f"<method {value.__qualname__} of {described(value.__self__)}>"
+    if hasattr(value, "__qualname__"):
+        return f"<{value.__module__}.{value.__qualname__}>"
+    of_class: Any = type(value).__repr__
+    if is_dataclass(value) and hasattr(of_class, "__wrapped__"):  # dataclasses wrap what they generate
+        return _with_attributes(value, [(f.name, getattr(value, f.name)) for f in fields(value) if f.repr])
+    if of_class is object.__repr__:
+        return _with_attributes(value, getattr(value, "__dict__", {}).items())
+    return repr(value)
+
+
+def _with_attributes(value: Any, attributes: Iterable[tuple[str, Any]]) -> str:
+    return f"{type(value).__qualname__}({', '.join(f'{name}={described(part)}' for name, part in attributes)})"

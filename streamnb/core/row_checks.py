@@ -2,6 +2,7 @@
 
 import math
 import numbers
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any, NoReturn
 
@@ -19,7 +20,10 @@ LARGEST = 1e100  # a larger value or weight could take a weighted sum of squares
 MANY_LABELS = 10_000
 MANY_NUMBERS, FEW_ROWS = 100, 10  # so many whole numbers, with so few rows each on average, look like targets
 NO_LABELS = "requires y to be passed, but the target y is None"  # begins the message for rows without labels
-FOR_NUMBERS = "to predict numbers, take snb.search(X, y, task='regression'), snb.ElasticNetCV or snb.Ridge"
+FOR_NUMBERS = (
+    "to predict numbers, use snb.search(X, y, task='regression'), which compares models=[..], snb.ElasticNetCV or "
+    "snb.Ridge"
+)
 KINDS = {"b": "bools", "i": "numbers", "u": "numbers", "f": "numbers", "U": "strings"}
 FEW_VALUES, MANY_ROWS = 5, 50  # so few distinct whole numbers in so many rows look like classes
 
@@ -121,7 +125,7 @@ def raise_not_finite(value: float, row: int, column: int) -> NoReturn:
 
 def raise_negative(value: float, row: int, column: int, who: str) -> NoReturn:
     """Report a value below the domain of a family or a transform."""
-    other = "" if who.startswith("transform") else ", or take family='gaussian'"
+    other = "" if who.startswith("transform") else ", or use family='gaussian'"
     raise ValueError(
         f"Negative values in data passed to {who}: row {row}, column {column} is {value}; "
         f"values should be at least 0 (shift or clip them{other})"
@@ -141,7 +145,7 @@ def raise_negatives(n: int, who: str) -> NoReturn:
     """Report that scanned rows held values below the domain of a family."""
     raise ValueError(
         f"Negative values in data passed to {who}: the scanned rows held {n}; "
-        "values should be at least 0 (shift or clip them, or take family='gaussian')"
+        "values should be at least 0 (shift or clip them, or use family='gaussian')"
     )
 
 
@@ -214,7 +218,7 @@ def _without_missing(y: Any, name: str, first_row: int) -> np.ndarray:
     # NumPy would turn a list of strings and a NaN, or a number, into strings
     labels = np.array(y, dtype=object) if isinstance(y, (list, tuple)) else as_array(name, y)
     labels = labels.astype(object) if labels.dtype.kind == "T" else labels
-    if labels.dtype.kind == "O" and labels.ndim == 1 and not {*map(type, labels)} <= {str, int, bool}:
+    if labels.dtype.kind == "O" and labels.ndim == 1 and not set(map(type, labels)) <= {str, int, bool}:
         row = next((i for i, v in enumerate(labels) if is_missing(v)), None)
         if row is not None:
             raise ValueError(f"{name} has a missing label at row {first_row + row} ({labels[row]}); {cure}")
@@ -233,12 +237,12 @@ def is_missing(label: Any) -> bool:
 
 
 def _from_objects(labels: np.ndarray, name: str, first_row: int) -> np.ndarray:
-    kinds = {type(v) for v in labels}
+    kinds = set(map(type, labels))
     if kinds == {bytes}:
         labels, kinds = _decoded(labels, name, first_row), {str}
     if Decimal in kinds:
         labels = np.array([_plain_number(v) for v in labels], dtype=object)
-        kinds = {type(v) for v in labels}
+        kinds = set(map(type, labels))
     if all(issubclass(k, str) for k in kinds):
         _check_no_nulls(labels, name, first_row)
         return labels.astype(str)
@@ -322,16 +326,16 @@ def check_repeated(y: Any) -> None:
             f"y has {n_labels:,} distinct labels in {len(y):,} rows, and folds need several rows of each; give classes "
             f"in place of identifiers; {FOR_NUMBERS}"
         )
-    if many_numbers(labels):
+    warn_of_measured(labels, n_labels, len(y))
+
+
+def warn_of_measured(labels: np.ndarray, n_labels: int, n_rows: int) -> None:
+    """Warn if labels are whole numbers that look like measured ones."""
+    if label_kind(labels) == "numbers" and look_measured(n_labels, n_rows):
         messages.warn(
-            f"y has {n_labels:,} distinct whole numbers in {len(y):,} rows, each of which is a class here; "
+            f"y has {n_labels:,} distinct whole numbers in {n_rows:,} rows, each of which is a class here; "
             f"{FOR_NUMBERS}"
         )
-
-
-def many_numbers(labels: np.ndarray) -> bool:
-    """Whether labels are so many whole numbers that they look like measured ones."""
-    return label_kind(labels) == "numbers" and look_measured(len(np.unique(labels)), len(labels))
 
 
 def look_measured(n_labels: int, n_rows: int) -> bool:
@@ -342,7 +346,7 @@ def look_measured(n_labels: int, n_rows: int) -> bool:
 def lists_of_labels(name: str) -> ValueError:
     """The error for rows with lists of their labels."""
     return ValueError(
-        f"{name} holds lists, of several labels a row; give a 2-D indicator of 0 and 1 (n_rows, n_labels), which "
+        f"{name} holds a list of labels for each row; give a 2-D indicator of 0 and 1 (n_rows, n_labels), which "
         "sklearn.preprocessing.MultiLabelBinarizer().fit_transform(y) makes of them"
     )
 
@@ -351,7 +355,7 @@ def check_y(y: Any, first_row: int = 0) -> np.ndarray | sp.csr_array:
     """Return labels as `check_labels` does, or an indicator of labels as `check_indicator` does."""
     if sp.issparse(y):
         return check_indicator(y, first_row=first_row)
-    if not isinstance(y, np.ndarray) and isinstance(y, (list, tuple)) and len(y) and as_array("y", y[0]).ndim == 1:
+    if isinstance(y, (list, tuple)) and len(y) and as_array("y", y[0]).ndim == 1:
         try:
             y = np.array(y)
         except ValueError as error:
@@ -451,7 +455,7 @@ def check_classes(classes: Any) -> np.ndarray | None:
     if labels.size == 0:
         raise ValueError("classes is empty; list every label that y may hold, or leave it out")
     if np.unique(labels).size < labels.size:
-        raise ValueError("classes lists a label twice; each should stand once")
+        raise ValueError("classes lists a label twice; list each once")
     return labels
 
 
@@ -493,21 +497,23 @@ def check_targets(y: Any, first_row: int = 0) -> np.ndarray:
         values = _of_objects(values, first_row)
     if values.dtype.kind == "c":
         raise ValueError("Complex data not supported: y should hold real numbers")
-    if values.dtype.kind in "Mm":
+    if values.dtype.kind in "MmO":
         raise TypeError(
             f"y has dtype {values.dtype}: dates and durations; give numbers, such as (y - y.min()) / "
             "np.timedelta64(1, 'D')"
         )
     if values.dtype.kind not in "iuf":
         raise TypeError(
-            f"Unknown label type: y has dtype {values.dtype}; a regression predicts numbers: for classes take "
-            "snb.search, or a classifier such as snb.LinearNB"
+            f"Unknown label type: y has dtype {values.dtype}; a regression predicts numbers: where text holds "
+            "them, use y.astype(float); for classes snb.search, or a classifier such as snb.LinearNB"
         )
     values = values.astype(np.float64, copy=False)
-    table = values if values.ndim == 2 else values[:, None]
+    table = np.atleast_2d(values.T).T
     wrong = np.flatnonzero(~(np.abs(table) <= LARGEST).all(axis=1))
     if wrong.size:
         row = int(wrong[0])
+        if np.isfinite(table[row]).all():
+            raise ValueError(f"y is {values[row]} at row {first_row + row}, too large to be squared; give other units")
         raise ValueError(
             f"Input y contains NaN or infinity: y is {values[row]} at row {first_row + row}; drop rows without a target"
         )
@@ -525,8 +531,8 @@ def check_offset(offset: Any, first_row: int = 0) -> np.ndarray:
     wrong = np.flatnonzero(~np.isfinite(values))
     if wrong.size:
         raise ValueError(
-            f"offset has {values[wrong[0]]} at row {first_row + wrong[0]}; it should be finite: the logarithm of an "
-            "exposure above 0"
+            f"offset has {values[wrong[0]]} at row {first_row + wrong[0]}; it should be finite, such as the logarithm "
+            "of an exposure above 0"
         )
     return values.astype(np.float64, copy=False)
 
@@ -542,9 +548,9 @@ def _of_objects(values: np.ndarray, first_row: int) -> np.ndarray:
         if one is None or str(one) in ("nan", "<NA>", "NaT"):
             row = first_row + at // max(flat.size // len(values), 1)
             raise ValueError(f"Input y contains NaN at row {row}; drop rows without a target")
-    kinds = {type(one) for one in flat}
+    kinds = set(map(type, flat))
     if not all(issubclass(kind, (numbers.Real, Decimal)) and not issubclass(kind, bool) for kind in kinds):
-        return values.astype(str)
+        return values if isinstance(flat[0], (date, timedelta)) else values.astype(str)
     return values.astype(np.float64)
 
 
@@ -555,9 +561,9 @@ def hint_at_classes(y: Any) -> None:
         return
     values = np.unique(y)
     if len(values) == 1:
-        messages.warn(f"y is {values[0]} in every row, so that there is nothing to predict")
+        messages.warn(f"y is {values[0]} in every row, so there is nothing to predict")
     elif len(values) <= FEW_VALUES and (values == np.floor(values)).all():
         messages.warn(
-            f"y holds the whole numbers {messages.listed(values)} alone; if these are classes, take snb.search or a "
-            "classifier such as snb.LinearNB"
+            f"y holds the whole numbers {messages.listed(values)} only; if these are classes, use a classifier "
+            "such as snb.LinearNB, or snb.search(.., task='classification')"
         )

@@ -41,8 +41,8 @@ class _Settings:
 def set_scratch(path: Any = None, limit: Any = LIMIT) -> None:
     """Set the folder in which fits keep prepared rows on disk, and how much they may take.
 
-    Files in it have no name: the system frees them when the fit or the process ends, even if it is killed. Nothing has
-    to be cleaned up, and several processes may share a folder.
+    Files in it have no name: the system frees them when the fit or the process ends, even if it is killed. There is
+    nothing to clean up, and several processes may share a folder.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def set_scratch(path: Any = None, limit: Any = LIMIT) -> None:
     Raises
     ------
     ValueError
-        The folder cannot be written, or the limit is no number of bytes.
+        The folder is not writable, or the limit is not a number of bytes.
 
     Warns
     -----

@@ -11,7 +11,7 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -19,21 +19,30 @@ from tempfile import TemporaryDirectory
 from typing import IO, Any, NamedTuple, TypeVar
 
 from streamnb.core.messages import DataError, unsigned
+from streamnb.core.threads import in_order
 
 T = TypeVar("T")
-ATTEMPTS = 3  # in addition to those of the store's own client
+ATTEMPTS = 5  # in addition to those of the store's own client
 PAUSE = 0.5  # seconds before the second attempt; doubled before each further one
+LONGEST = 60.0  # seconds that a server may ask to wait for
 FINAL = FileNotFoundError, PermissionError  # a retry would fail in the same way
 _log = logging.getLogger("streamnb")
 SMALL = 1 << 20  # bytes of a file that is fetched by one request
 HERE = "file", "local", "memory"  # protocols of this machine, where no second attempt helps
 WEB = "http", "https"
+AT_ONCE, AHEAD_BYTES = 8, 4 << 20  # blocks of a file that is read from front to back
 BUSY = 429, *range(500, 600)  # statuses of web servers that may answer later
 PACKAGES = {
     **dict.fromkeys(WEB, "aiohttp"),
     **dict.fromkeys(("s3", "s3a"), "streamnb[s3]"),
     **dict.fromkeys(("gs", "gcs"), "gcsfs"),
     **dict.fromkeys(("az", "abfs", "abfss"), "adlfs"),
+}
+# What lies in the folder of a table that keeps its history, the name of the format, and what reads the rows of today.
+HISTORIES = {
+    "/_delta_log/": ("Delta Lake", "deltalake.DeltaTable(folder).to_pyarrow_dataset() or polars.scan_delta(folder)"),
+    ".metadata.json": ("Apache Iceberg", "polars.scan_iceberg(file), of its newest .metadata.json"),
+    "/.hoodie/": ("Apache Hudi", "what its own library reads of it"),
 }
 VERSIONS = "ETag", "etag", "e_tag", "md5Hash", "LastModified", "Last-Modified", "last_modified", "mtime", "created"
 
@@ -47,8 +56,17 @@ def retried(action: Callable[[], T], what: Any, attempts: int, final: Any = FINA
             raise
         except Exception as error:  # clients of object stores and clusters raise errors of any type
             _log.warning("%s: attempt %d of %d failed: %s", what, attempt, attempts, unsigned(repr(error)))
-            time.sleep(PAUSE * 2 ** (attempt - 1))
+            time.sleep(max(PAUSE * 2 ** (attempt - 1), min(_asked_to_wait(error), LONGEST)))
     return action()
+
+
+def _asked_to_wait(error: BaseException) -> float:
+    """Seconds after which a web server that is busy will answer, as it says; 0 where it does not."""
+    for each in (error, error.__cause__):
+        said = (getattr(each, "headers", None) or {}).get("Retry-After", "")
+        if said.isdigit():  # else a date
+            return float(said)
+    return 0.0
 
 
 class StoredFile(NamedTuple):
@@ -148,6 +166,17 @@ def is_folder(url: str) -> bool:
     return False
 
 
+def check_no_history(folder: str, names: Iterable[str]) -> None:
+    """Refuse the files of a table, some of which hold rows that have been changed or deleted since."""
+    there = list(names)
+    for mark, (kind, reader) in HISTORIES.items():
+        if any(mark in name for name in there):
+            raise DataError(
+                f"{folder!r} is a table of {kind}, whose folder keeps rows that have been changed or deleted since; "
+                f"pass {reader}"
+            )
+
+
 def listed(url: str) -> list[tuple[str, int]]:
     """The files that a URL or pattern names, or those below a folder, sorted, with their sizes; no hidden ones."""
     protocol, _, place = url.partition("://")
@@ -158,6 +187,7 @@ def listed(url: str) -> list[tuple[str, int]]:
         there = _looked_up(url, lambda files, name: (files.glob if pattern else files.find)(name, detail=True))
     except FileNotFoundError:
         return []
+    check_no_history(url, there)
     folder = file_system(url)[1]
     found = []
     for one, about in sorted(there.items()):
@@ -186,9 +216,7 @@ class RemoteFile(io.RawIOBase):
             raise DataError(
                 f"{unsigned(url)}: the server does not say how long the file is; download it and give its path"
             )
-        self._at, self._whole, self._on_web = 0, b"", None
-        if url.partition("://")[0] in WEB:
-            self._on_web = self._files.open(self._name, size=self.stored.size, cache_type="none")
+        self._at, self._whole = 0, b""
 
     def readable(self) -> bool:
         return True
@@ -204,7 +232,7 @@ class RemoteFile(io.RawIOBase):
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        part = self._between(self._at, min(self._at + len(buffer), self.stored.size))
+        part = self.between(self._at, self._at + len(buffer))
         memoryview(buffer).cast("B")[: len(part)] = part
         self._at += len(part)
         return len(part)
@@ -212,8 +240,9 @@ class RemoteFile(io.RawIOBase):
     def readall(self) -> bytes:
         return self.read(self.stored.size - self._at)
 
-    def _between(self, start: int, stop: int) -> bytes:
-        """The bytes of a range."""
+    def between(self, start: int, stop: int) -> bytes:
+        """The bytes of a range, up to the end of the file; threads may ask for several at a time."""
+        stop = min(stop, self.stored.size)
         if start >= stop:
             return b""
         if self.stored.size <= SMALL:
@@ -222,10 +251,11 @@ class RemoteFile(io.RawIOBase):
         return asked(partial(self._request, start, stop), self.stored.path)
 
     def _request(self, start: int, stop: int) -> bytes:
-        if self._on_web is not None:  # an open file refuses a server without ranges before it reads a long answer
-            self._on_web.seek(start)
-            try:
-                part: bytes = self._on_web.read(stop - start)
+        if self.stored.path.partition("://")[0] in WEB:
+            file = self._files.open(self._name, size=self.stored.size, cache_type="none")
+            file.seek(start)
+            try:  # an open file refuses a server without ranges before it reads a long answer
+                part: bytes = file.read(stop - start)
             except ValueError as error:
                 raise DataError(
                     f"{unsigned(self.stored.path)}: the server gives whole files only, no ranges of bytes; download "
@@ -236,6 +266,35 @@ class RemoteFile(io.RawIOBase):
         if len(part) != stop - start:
             raise DataError(f"{unsigned(self.stored.path)} is shorter than it was when it was opened")
         return part
+
+
+class FileAhead(RemoteFile):
+    """A file that is read from front to back: after the first block, several are asked for at a time."""
+
+    _parts: Iterator[bytes] = iter(())
+    _held, _end = memoryview(b""), -1
+
+    def readinto(self, buffer: Any) -> int:
+        if self._at != self._end:  # it is read from elsewhere on
+            self._parts, self._held = self._blocks(self._at), memoryview(b"")
+        out, n_read = memoryview(buffer).cast("B"), 0
+        while n_read < len(out):
+            self._held = self._held or memoryview(next(self._parts, b""))
+            if not self._held:
+                break
+            part = self._held[: len(out) - n_read]
+            out[n_read : n_read + len(part)] = part
+            self._held, n_read = self._held[len(part) :], n_read + len(part)
+        self._at = self._end = self._at + n_read
+        return n_read
+
+    def _blocks(self, start: int) -> Iterator[bytes]:
+        starts = range(start, self.stored.size, AHEAD_BYTES)
+        yield from map(self._block, starts[:1])
+        yield from in_order(self._block, starts[1:], AT_ONCE)
+
+    def _block(self, start: int) -> bytes:
+        return self.between(start, start + AHEAD_BYTES)
 
 
 @contextmanager

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
-from streamnb.core.messages import DataError, listed
+from streamnb.core.messages import DataError, nearest
 from streamnb.core.stored_files import is_url
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.text import TextEncoding
@@ -36,6 +35,7 @@ from streamnb.rows.files import (
     by_name,
     compression_of,
     files_at,
+    files_in,
     head_of,
     listed_at,
     no_such_file,
@@ -46,8 +46,7 @@ from streamnb.rows.line_files import LinesOfFile
 from streamnb.rows.line_formats import fields_format, format_beside, stored_format, text_format
 from streamnb.rows.source import Source
 from streamnb.rows.table_columns import arrow
-from streamnb.rows.table_files import IPCFiles, ParquetFiles
-from streamnb.rows.table_opening import as_table, is_path, is_table, tabular
+from streamnb.rows.table_opening import IPCFiles, ParquetFiles, as_table, is_path, is_table, tabular
 from streamnb.rows.tables import Fields, Tables, check_has
 
 PART_BYTES = 64 << 20  # stored bytes of files that are read as one part, or of a piece of a larger file
@@ -86,11 +85,7 @@ def files_of(X: Any) -> Files:
 def _files(path: str) -> Files:
     if is_url(path):
         return listed_at(path)
-    if not os.path.isdir(path):
-        return list(with_sizes(map(os.path.abspath, files_at(path))))
-    inside = (file for file in sorted(Path(path).rglob("*")) if file.is_file())
-    hidden = ".", "_"
-    found = [str(file) for file in inside if not any(part.startswith(hidden) for part in file.relative_to(path).parts)]
+    found = files_in(path) if os.path.isdir(path) else files_at(path)
     if not found:
         raise no_such_file(path)
     return list(with_sizes(map(os.path.abspath, found)))
@@ -268,7 +263,7 @@ class HeldTable:
         known = [str(name) for name in getattr(self.table, "column_names", None) or self.table.columns]
         for name in names:
             if name not in known:
-                raise ValueError(f"{argument}={name!r} is not a column of X; it has {listed(known)}")
+                raise ValueError(f"{argument}={name!r} is not a column of X: {nearest(name, known)}")
 
     @property
     def parts(self) -> list[CorpusPart]:

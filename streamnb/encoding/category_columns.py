@@ -17,9 +17,9 @@ from streamnb.core.frames import pandas_for
 from streamnb.core.messages import DataError
 from streamnb.encoding.bins import indicators
 from streamnb.encoding.plain_steps import Indicators, RowStep
-from streamnb.fits.statistic import Statistic
 from streamnb.kernels.row_values import GOLDEN, scatter_bits
 from streamnb.passes.contract import Report
+from streamnb.passes.statistic import Statistic
 from streamnb.rows.boundary import DATES, checked, is_dask
 from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.row_blocks import Block, Chunk
@@ -402,6 +402,6 @@ def warn_of_distinct(n_values: Sequence[int], columns: Sequence[int], n_rows: in
     alone = [str(column) for column, n in zip(columns, n_values, strict=True) if n == n_rows >= MANY]
     if alone:
         messages.warn(
-            f"each of the {n_rows:,} rows has a category of its own in column {', '.join(alone)} of X, which tells "
-            "nothing of new rows; leave it out, or put values together (such as numbers into bins)"
+            f"each of the {n_rows:,} rows has a category of its own in column {', '.join(alone)} of X, which says "
+            "nothing about new rows; leave it out, or group values (such as numbers into bins)"
         )

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import arguments, row_checks
-from streamnb.kernels.codegrams import count_words
+from streamnb.kernels.ngrams import count_words
 
 LETTERS = "ABCDEF"
 HIGHEST_ORDER = 8  # 6^8 counts take 7 MB
@@ -263,7 +263,7 @@ class _Records:
         which = f"the record {'' if self._label is None else f'{self._label!r} '}from beat {self._first} on"
         if n_letters < self._length:
             raise ValueError(
-                f"length={self._length} is longer than {which}: {n_letters + 1} beats are {n_letters} letters; take "
+                f"length={self._length} is longer than {which}: {n_letters + 1} beats are {n_letters} letters; use "
                 "shorter windows, or leave that record out"
             )
         if not self._length and n_letters > MOST:

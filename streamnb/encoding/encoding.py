@@ -60,7 +60,7 @@ class Encoding:
         """The encoding of the rows of both; a ValueError if their columns cannot be matched."""
         what = self.differs(other)
         if what:
-            raise ValueError(f"these statistics are not of the same columns: {what}; encode the rows of both alike")
+            raise ValueError(f"these statistics have different columns: {what}; encode the rows of both alike")
         return self
 
     def sources(self, before: Any) -> np.ndarray | None:
@@ -73,6 +73,6 @@ def check_alike(fitted: Encoding | None, given: Encoding | None) -> None:
     what = "" if fitted is None or given is None or given is fitted else fitted.differs(given)
     if what:
         raise ValueError(
-            f"the columns of X are not those that were fitted: {what}. Give the raw rows, such as a path, and the "
-            "model makes its own columns of them"
+            f"the columns of X are not those of the fit: {what}. Give the raw rows, such as a path, and the "
+            "model encodes them itself"
         )

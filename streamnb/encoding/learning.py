@@ -13,11 +13,11 @@ from streamnb.core import persistence, row_checks
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.category_columns import CategoryColumns, LevelsSeen, are_some_of, warn_of_distinct
 from streamnb.encoding.plain_steps import Indicators, RowStep
-from streamnb.fits.fit import answered
-from streamnb.fits.passes import Pass
-from streamnb.fits.statistic import Statistic
 from streamnb.passes.answering import answer
 from streamnb.passes.contract import Reading, Report, RunOptions
+from streamnb.passes.fit import answered
+from streamnb.passes.passes import Pass
+from streamnb.passes.statistic import Statistic, united
 from streamnb.rows.boundary import picked
 from streamnb.rows.in_arrays import DaskSource
 from streamnb.rows.opening import opened
@@ -31,7 +31,7 @@ from streamnb.rows.preparing import (
     QuantileNormal,
     map_name,
 )
-from streamnb.rows.row_blocks import Block, Chunk
+from streamnb.rows.row_blocks import Block, Chunk, stacked
 from streamnb.rows.source import PreparedSource, Source
 from streamnb.rows.splits import Folding, check_learns
 from streamnb.stats.class_stats import ClassStats
@@ -54,14 +54,6 @@ def copies_of(weight: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         rest, unit = rest - copies * size, unit - 1
 
 
-def _of_both(one: dict[int, Any], other: dict[int, Any]) -> dict[int, Any]:
-    """The sums in each unit."""
-    units = dict(one)
-    for unit, part in other.items():
-        units[unit] = units[unit] + part if unit in units else part
-    return units
-
-
 @dataclass(eq=False)
 class OfCopies(Statistic):
     """Sums of a statistic that counts whole numbers of copies, for rows of any weights.
@@ -78,7 +70,7 @@ class OfCopies(Statistic):
 
     statistic: Any
     absent: bool = False
-    units: Annotated[dict[int, Any], _of_both] = field(default_factory=dict)
+    units: Annotated[dict[int, Any], united] = field(default_factory=dict)
 
     @property
     def title(self) -> str:  # type: ignore[override]
@@ -163,7 +155,7 @@ def totals_of(
     """Add up a statistic in one pass: its total over all rows and, for each split, over the rows outside its fold."""
     n_splits = 0 if folding is None else folding.n_splits
     passes = [Pass(statistic), *(Pass(statistic, without=split) for split in range(n_splits))]
-    totals, _, report = yield from answered(passes, rows, replace(options, checkpoint=None), folding)
+    totals, report = yield from answered(passes, rows, replace(options, checkpoint=None), folding)
     if isinstance(statistic, OfCopies):
         for split, total in enumerate(totals[1:]):
             check_learns(float(total.has_weight), split, n_splits if folding is None else folding.n_folds)
@@ -198,7 +190,7 @@ def check_maps(names: Iterable[str], transform: Any, normalize: Any) -> None:
     for name, value in (("transform", transform), ("normalize", normalize)):
         if value is not None and list(names):
             raise ValueError(
-                f"{name}={value!r} does not go with maps={list(names)}, which are of the columns as they are; take one "
+                f"{name}={value!r} does not work with maps={list(names)}, which apply to raw columns; use one "
                 "of the two"
             )
 
@@ -232,7 +224,7 @@ def quantile_normal(counts: ValueCounts) -> QuantileNormal:
         column = int(np.argmax(counts.missing > 0))
         raise ValueError(
             f"X has {counts.missing[column]} NaN in column {column}; 'quantile_normal' has no place for missing "
-            "values, snb.Bins has (Input X contains NaN.)"
+            "values; snb.Bins and data frames (snb.table) have (Input X contains NaN.)"
         )
     quantiles = np.empty((len(counts.features), N_QUANTILES))
     for row, cells, low, high in zip(quantiles, counts.features, counts.low, counts.high, strict=True):
@@ -323,13 +315,7 @@ def matrix(step: LearnedStep, rows: Source) -> Any:
     """Apply the step to all rows: a matrix, CSR if the step is sparse, or a lazy array for Dask."""
     width, sparse = step.n_columns, step.sparse
     meta: Any = sp.csr_array((0, width)) if sparse else np.empty((0, width))
-    join = _joined if sparse else np.concatenate
-    return answer(step.applied, rows, width, None, join=join, meta=meta, missing=True)
-
-
-def _joined(pieces: list[Any]) -> Any:
-    """Stack blocks of rows."""
-    return sp.vstack(pieces, format="csr") if len(pieces) > 1 else pieces[0]
+    return answer(step.applied, rows, width, None, join=stacked, meta=meta, missing=True)
 
 
 @persistence.register

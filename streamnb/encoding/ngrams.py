@@ -15,12 +15,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import arguments, memory, persistence
-from streamnb.core.descriptions import shown
 from streamnb.core.messages import DataError
+from streamnb.core.persistence import shown
 from streamnb.encoding.records import KINDS, seeds, tokens
-from streamnb.fits.statistic import Statistic
 from streamnb.kernels import ngrams
 from streamnb.passes.contract import Report
+from streamnb.passes.statistic import Statistic
 from streamnb.rows.row_blocks import Block, frozen
 from streamnb.rows.texts import Texts, TextSource, of_strings
 
@@ -226,7 +226,7 @@ class TokenCounts(Statistic):
         if self.nbytes > memory.allowed(self.memory_limit):
             raise MemoryError(
                 f"the texts have more than {len(self.counts):,} different tokens, which take "
-                f"{memory.size(self.nbytes)} while a vocabulary is learned; take hashed columns "
+                f"{memory.size(self.nbytes)} while a vocabulary is learned; use hashed columns "
                 "(vocabulary=None), shorter n-grams, or a larger memory_limit"
             )
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamnb.core import persistence
-from streamnb.core.messages import warn
+from streamnb.core.messages import listed, warn
 from streamnb.core.row_checks import NO_LABELS, names_of_labels
 from streamnb.core.threads import n_cores
 from streamnb.encoding.category_columns import numbers_of, numbers_of_table
@@ -31,7 +31,7 @@ from streamnb.rows.table_opening import (
     open_tables,
     tabular,
 )
-from streamnb.rows.tables import ArrowTable, Fields, NumberSource, Tables, shown_names
+from streamnb.rows.tables import ArrowTable, Fields, NumberSource, Tables
 
 Look = Callable[[Any], None]
 
@@ -112,7 +112,7 @@ def check_layer(X: Any, layer: str) -> None:
     """Refuse `layer` if X cannot have layers."""
     opening.check_layer(X, layer)
     if is_raw(X):
-        raise ValueError(f"layer={layer!r} goes with AnnData, its files and stores, and X holds texts or a table")
+        raise ValueError(f"layer={layer!r} is only for AnnData, its files and stores, and X holds texts or a table")
 
 
 def with_table(
@@ -141,8 +141,8 @@ def with_table(
     if numeric is not None:
         if not _were_numbers(X, y) and labelled != TARGETS and not columns:
             warn(
-                "X: its columns are numbers alone, which stay as they are, as in data frames of pandas; 0.3 made bins "
-                "of them, as snb.table(X, y) does (bins=None keeps numbers)"
+                "X: its columns are numbers alone, which stay as they are; streamnb 0.3 made bins of them, as "
+                "snb.table(X, y) does (bins=None keeps numbers)"
             )
         rows, own, weight = numeric
         return rows, own if targets is None else targets, weight
@@ -150,8 +150,8 @@ def with_table(
         raise _unlabelled(X)
     if numbers == COUNTS and _were_numbers(X, y) and as_numbers(X, own, sample_weight, COMPLETE, beside) is not None:
         warn(
-            "X: some of its numbers are no counts, so that all become bins for this family; 0.3 took them as they are, "
-            "as it still does for X.to_numpy()"
+            "X: some of its numbers are no counts, so that all become bins for this family; give X.to_numpy() to keep "
+            "them as they are, as streamnb 0.3 did"
         )
     columns = {"bins": None, **columns} if labelled == TARGETS else columns
     if named := {name for name in beside if isinstance(name, str)}:
@@ -212,7 +212,7 @@ def columns_named(X: Any, names: Any, y: Any, weight: Any) -> tuple[Any, Any, An
         raise ValueError(
             "The feature names should match those that were passed during fit.\n"
             + "\n- ".join(["Feature names seen at fit time, yet now missing:", *missing])
-            + f"\nX has the columns {shown_names(tables.schema)}"
+            + f"\nX has the columns {listed(tables.schema.names)}"
         )
     return tables, y, weight
 

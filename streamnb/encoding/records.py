@@ -62,6 +62,8 @@ def values_of(record: Any, names: list[str]) -> list[Any]:
         The record is no dict, or lacks a key; the message names it.
     """
     if not isinstance(record, Mapping):
+        record = record.to_dict() if hasattr(record, "to_dict") else record  # a row of a data frame
+    if not isinstance(record, Mapping):
         raise TypeError(f"record={record!r:.80} should be a dict with the keys {listed(names)}")
     try:
         return [record[name] for name in names]

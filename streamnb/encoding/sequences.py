@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, persistence
-from streamnb.core.descriptions import shown
 from streamnb.core.messages import DataError, warn
+from streamnb.core.persistence import shown
 from streamnb.core.row_checks import check_labels
 from streamnb.core.stored_files import is_url
 from streamnb.core.threads import check_n_threads, n_cores
@@ -133,10 +133,10 @@ def _numbered(labels: Iterable[Any]) -> Column:
 def sequences(
     X: Any, y: Any = None, k: int = 7, both_strands: bool = False, *, n_threads: int | None = None
 ) -> TextSource:
-    """Open sequences of nucleotides, whose k-mers become columns, to be given as X to `fit`, `scan` or `predict`.
+    """Open nucleotide sequences, whose k-mers become columns, for use as X in `fit`, `scan` or `predict`.
 
-    They are read in blocks, again in each pass, so that files may be of any size. K-mers are counted in compiled loops
-    from the bytes of the file.
+    Each pass reads them in blocks, so files may be of any size. K-mers are counted in compiled loops over the bytes of
+    the file.
 
     Parameters
     ----------
@@ -145,10 +145,10 @@ def sequences(
         are compressed, by gzip, bzip2, xz, Zstandard or LZ4. FASTA may have several lines a
         sequence; FASTQ has four a record. Or sequences in memory.
     y : path, dict, "header" or (n_rows,), optional
-        Labels. A path is a table with tabs, as of QIIME 2: an identifier and its label, such as a taxonomy, in each
-        line; further columns, comments ("#") and a first line of titles ("Feature ID") are passed over. A dict has a
-        label by identifier. "header" takes the rest of the header line, after the identifier. Without labels, `fit`
-        and `score` take an array beside X.
+        Labels. A path is a tab-separated table, as in QIIME 2: an identifier and its label, such as a taxonomy, in each
+        line; further columns, comments ("#") and a header line ("Feature ID") are skipped. A dict maps identifiers to
+        labels. "header" takes the rest of the header line, after the identifier. Without labels, pass an array to `fit`
+        and `score`.
     k : int
         Letters of a k-mer, from 1 to 12. There are 4^k columns, 16,384 for 7; models take memory in proportion to
         classes times columns, so for thousands of classes k should not be more than 8.

@@ -17,12 +17,22 @@ from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.learning import OfCopies
 from streamnb.encoding.ngrams import NGrams, check_n_features
 from streamnb.encoding.records import KINDS
-from streamnb.encoding.table_codes import BinCodes, Code, LevelCodes, OneNumber, PlainNumber, SharedHash, ordered
+from streamnb.encoding.table_codes import (
+    BinCodes,
+    Code,
+    Growth,
+    LevelCodes,
+    LevelCounts,
+    OneNumber,
+    PlainNumber,
+    SharedHash,
+    TableCounts,
+    has_columns,
+    ordered,
+)
 from streamnb.encoding.table_encoding import TableEncoding
-from streamnb.encoding.table_growth import Growth, has_columns
-from streamnb.encoding.table_scan import LevelCounts, TableCounts
-from streamnb.fits.passes import StatisticTask
 from streamnb.passes.contract import RunOptions
+from streamnb.passes.passes import StatisticTask
 from streamnb.passes.run import run
 from streamnb.rows.table_columns import (
     CATEGORY,
@@ -40,9 +50,10 @@ from streamnb.rows.table_columns import (
 )
 from streamnb.rows.table_opening import open_tables
 from streamnb.rows.tables import Tables, TableSource, check_has
-from streamnb.stats.value_counts import ValueCells
 
 MISSING = "level", "ignore"
+SOME = 100  # values that are looked at, of as many rows or more
+TEXT = 5  # words of a string from which on it is a text, and no identifier
 
 
 @dataclass
@@ -130,7 +141,10 @@ class ColumnOptions:
         coded = sorted((pair for pair in codes if has_columns(pair[1])), key=lambda pair: pair[0] in hashed)
         used = {name for part, _ in coded for name in part.columns} | {*self.text}
         if not used:
-            raise ValueError("X has no column of more than one value, so that nothing tells its rows from each other")
+            raise ValueError(
+                f"Every column of X is constant, or has no value that min_count={self.min_count} rows share, so there "
+                "is nothing to learn"
+            )
         growth = Growth([*counts.parts], [], how.kinds, how.zones, self.missing, self.min_count, self.hash_features)
         every = zip(codes, counts.of_parts, strict=True)
         constant = [pair for pair, learned in every if growth.is_constant(pair[1], learned)]
@@ -172,7 +186,9 @@ class ColumnOptions:
         name = part.columns[0]
         n_bins = self.bins[1].get(name, self.bins[0])
         if n_bins is None:
-            return PlainNumber(_median(learned.features[0]), gaps)
+            cells = learned.features[0]
+            # the top of its cell, of the lower one of two
+            return PlainNumber(float(cells.tops()[cells.reaching(np.array(0.5))]), gaps)
         return BinCodes(BinEdges.learned(learned, n_bins, "quantile", gaps))
 
     def _level_code(self, part: ColumnPart, learned: LevelCounts) -> LevelCodes:
@@ -180,11 +196,6 @@ class ColumnOptions:
         n_values, n_once = learned.counts.total(), sum(count == 1 for count in learned.counts.values())
         new = n_once / n_values if n_values else 0.0
         return LevelCodes(ordered(part, kept), len(kept) < len(learned.counts), self._gaps(learned), new)
-
-
-def _median(cells: ValueCells) -> float:
-    """The largest number in the cell that contains the median, the lower one of two."""
-    return float(cells.tops()[cells.reaching(np.array(0.5))])
 
 
 def names_of(argument: str, given: Any) -> tuple[str, ...]:
@@ -196,20 +207,19 @@ def names_of(argument: str, given: Any) -> tuple[str, ...]:
 
 
 def _pairs(given: Any) -> tuple[tuple[str, str], ...]:
-    pairs = [names_of("pairs", pair) for pair in given] if isinstance(given, list | tuple) else [()]
+    pairs: Any = [names_of("pairs", pair) for pair in given] if isinstance(given, list | tuple) else [()]
     if any(len(pair) != 2 for pair in pairs):
         raise TypeError(f"pairs={given!r} should be a list of pairs of names of columns")
-    return tuple((first, second) for first, second in pairs)
+    return tuple(pairs)
 
 
 def _bins(given: Any) -> tuple[int | None, dict[str, int | None]]:
     """The default number of bins, and that of columns with another number; None for no bins."""
-    each = dict(given) if isinstance(given, Mapping) else {}
-    numbers = [*each.values()] if isinstance(given, Mapping) else [given]
-    for n in numbers:
+    each: dict[Any, Any] = dict(given) if isinstance(given, Mapping) else {None: given}
+    for n in each.values():
         if n is not None and arguments.positive_integer("bins", n) < 2:
             raise ValueError(f"bins={given!r} should be 2 or more, or None for numbers as they are")
-    return (16 if isinstance(given, Mapping) else given), each
+    return each.pop(None, 16), each
 
 
 def table(
@@ -219,6 +229,7 @@ def table(
     weight: Any = None,
     groups: str | None = None,
     columns: Iterable[str] | None = None,
+    drop: Iterable[str] = (),
     categorical: Any = "auto",
     text: Iterable[str] = (),
     bins: Any = 16,
@@ -231,55 +242,59 @@ def table(
     n_threads: int | None = None,
     memory_limit: Any = None,
 ) -> TableSource:
-    r"""Open a table, whose columns of any kind are encoded, to be given as X to `fit`, `scan` or `predict`.
+    r"""Open a table and encode its columns, whatever their types, for use as X in `fit`, `scan` or `predict`.
 
-    One pass learns the values of the columns; they are then encoded block by block as rows are read, by threads or
-    on the workers of a cluster, again in each pass and from any row on. A model fitted on the rows keeps the encoding,
-    and saves it: it accepts the path of a table, or a data frame, with columns in any order.
+    One pass learns the values of the columns. Each later pass encodes rows block by block as they are read, starting at
+    any row, in threads or on the workers of a cluster. A model fitted on the rows keeps the encoding, and saves it: it
+    accepts the path of a table, or a data frame, with columns in any order.
 
     Parameters
     ----------
     X : path, URL, list of these, or table
-        Parquet, Arrow IPC (Feather), CSV, TSV or JSON lines files, the last three may be compressed, as for `text`; a
-        pattern such as `flights/*.parquet`; a folder of such files (folder names such as "month=7" become a column,
-        too). Or a table: pandas, Polars, Dask, Arrow, an Arrow dataset, or a list of dicts. A lazy frame of Polars, a
-        relation of DuckDB, a reader of record batches and an iterator (or callable) of batches or frames are read into
-        memory first.
+        Parquet, Arrow IPC (Feather), CSV, TSV or JSON lines files (the last three may be compressed, as for `text`); a
+        pattern such as `flights/*.parquet`; a folder of such files (folder names such as "month=7" become a column). Or
+        a table: pandas, Polars, Dask, Arrow, an Arrow dataset, or a list of dicts. A lazy frame of Polars, a relation
+        of DuckDB, a reader of record batches and an iterator (or callable) of batches or frames are read into memory
+        first.
     y, weight : str or (n_rows,), optional
-        Labels and weights: the name of a column, which is then not a feature, or an array. Without them
-        `fit`, `scan` and `score` take labels and weights beside X. Columns are learned from the rows by these weights:
-        a weight of k counts as k rows, and rows of weight 0 are left out.
+        Labels and weights: the name of a column, which is then not a feature, or an array. Without them, pass labels
+        and weights to `fit`, `scan` and `score`. Weights also count when columns are learned: a weight of k stands for
+        k rows, and rows of weight 0 are left out.
     groups : str, optional
         A column of groups: rows with the same value stay in one fold wherever rows are split by number. Not a feature
         unless `columns` lists it. `fit(.., groups=)` takes precedence.
     columns : list of str, optional
         The feature columns; by default all others, except the index of a data frame written by pandas.
+    drop : list of str
+        Columns that are no features, such as identifiers; in place of `columns`.
     categorical : "auto", or list of str
         Columns to treat as categories whatever their type, besides strings, booleans and pandas categoricals. Values
-        are compared as strings: numbers without trailing zeros, "07" and " a" as they are written.
+        are compared as strings: numbers lose trailing zeros, "07" and " a" stay as written.
     text : list of str, or dict
         Columns of texts, whose words are counted in `hash_features` columns each, as `snb.text` counts them. A dict has
         options of `snb.text` by column, such as ``{"title": {"words": (1, 2), "chars": (3, 5)}}``.
     bins : int, None, or dict
-        Numbers become indicators of about this many bins with equally many rows (one bin for each value if there are no
-        more values than bins), with edges half-way between values. None keeps numbers, with the median for
-        missing ones. A dict sets it by column, 16 for others. Durations and times of day are numbers of seconds.
+        Numbers become indicators of about this many bins with equal numbers of rows (one bin for each value if there
+        are no more values than bins), with edges half-way between values. None keeps numbers, with the median for
+        missing ones. A dict sets it by column, with 16 for the others. Durations and times of day are numbers of
+        seconds.
     dates : bool
         Dates become categories of year, month, weekday and hour, converted to the time zone of the first rows if they
-        have one; False leaves out such columns.
+        have one; False drops columns of dates.
     pairs : list of (str, str)
-        Pairs of columns whose combined values become a category, too.
+        Pairs of columns whose combined values become a further category.
     min_count : int
-        Values with fewer rows, or less weight, share one indicator, "is rare", also used for values never seen. With 1,
-        values never seen have no indicator and no effect.
+        Values with fewer rows, or less weight, share one indicator, "is rare", which unseen values use as well. With 1,
+        unseen values have no indicator and no effect.
     missing : {"level", "ignore"}
-        "level" gives missing values their own indicator in columns that have any; "ignore" gives them no effect.
+        "level" gives missing values an indicator of their own in columns that have any; with "ignore" they have no
+        effect.
     hash_features : int, a power of two
-        Categories of the whole table have at most this many values with a column each. If there are more, those with
-        the most values are hashed, to this many columns that they share. Texts are hashed to as many columns each.
+        At most this many categorical values in the whole table get a column of their own. If there are more, the
+        columns with the most values are hashed into this many shared ones. Each column of texts is hashed into as many.
     hashed : list of str
-        Columns to treat as categories and to hash however few values they have, so that values never seen have columns,
-        too.
+        Columns to treat as categories and always hash, even if they have few values, so that unseen values have columns
+        as well.
     n_threads : int, optional
         Threads that read and encode; as many as there are cores by default.
     memory_limit : int or str, optional
@@ -303,13 +318,13 @@ def table(
     Warns
     -----
     StreamnbWarning
-        Columns have at most one value and are left out, or a category has a different value in each row.
+        Columns have at most one value and are left out, are texts, or have a different value in each row.
 
     Notes
     -----
-    A row has one of the indicators of a column: ``family="auto"`` treats each column as one multinomial variable, which
-    is categorical naive Bayes. Hashed categories are one multinomial variable together. The hash is of the value and
-    the name of its column; it is that of one of v other values with probability 1 - (1 - 1 / hash_features)^v.
+    Each row has exactly one of a column's indicators, so ``family="auto"`` treats the column as one multinomial
+    variable, which is categorical naive Bayes. Hashed categories form one such variable together. A value is hashed
+    with the name of its column, and collides with one of v others with probability 1 - (1 - 1 / hash_features)^v.
 
     Examples
     --------
@@ -323,9 +338,9 @@ def table(
     [1, 0, 1, 0]
     """
     options = {
-        "groups": groups, "columns": columns, "categorical": categorical, "text": text, "bins": bins, "dates": dates,
-        "pairs": pairs, "min_count": min_count, "missing": missing, "hash_features": hash_features, "hashed": hashed,
-        "n_threads": n_threads, "memory_limit": memory_limit,
+        "groups": groups, "columns": columns, "drop": drop, "categorical": categorical, "text": text, "bins": bins,
+        "dates": dates, "pairs": pairs, "min_count": min_count, "missing": missing, "hash_features": hash_features,
+        "hashed": hashed, "n_threads": n_threads, "memory_limit": memory_limit,
     }  # fmt: skip
     to_learn = TableToLearn(X, y, weight, options)
     counts, _ = run(StatisticTask(to_learn.statistic), to_learn.rows, RunOptions(None, n_threads))
@@ -369,21 +384,20 @@ class TableToLearn:
     X, y, weight
     options : mapping
         Other arguments of `table`.
-    searched : bool
-        Whether they are those of an encoding in `search`, for warnings.
     """
 
-    def __init__(self, X: Any, y: Any, weight: Any, options: Mapping[str, Any], searched: bool = False):
+    def __init__(self, X: Any, y: Any, weight: Any, options: Mapping[str, Any]):
         options = {name: [*each] if isinstance(each, Iterator) else each for name, each in options.items()}
         given = signature(table).bind(X, y, weight=weight, **options).arguments  # which refuses others
         columns, self._n_threads = ColumnOptions.among(given), check_n_threads(given.get("n_threads"))
         self._tables = open_tables(X, dict.fromkeys(columns.strings), self._n_threads)
-        self._labels, self._groups, self._searched = (y, weight), given.get("groups"), searched
-        names = feature_names(self._tables, given.get("columns"), y, weight, self._groups)
+        self._labels, self._groups = (y, weight), given.get("groups")
+        names = feature_names(self._tables, given.get("columns"), y, weight, self._groups, given.get("drop", ()))
         kinds, zones = columns.kinds(self._tables, names), zones_of(self._tables.schema)
         y, weight = (one if isinstance(one, str) else None for one in self._labels)
         self.how = LearnedTable(options, kinds, zones, columns.parts(self._tables, kinds), y, weight)
         self.rows = TableSource.of_columns(self._tables, kinds, zones, *self._labels, self._n_threads)
+        self.rows.own_groups = self._groups
         self.statistic = self.how.counts(check_memory_limit(given.get("memory_limit")))
 
     @property
@@ -395,36 +409,47 @@ class TableToLearn:
         """The rows with columns encoded by these counts; warns of columns left out unless `quiet`."""
         encoding = self.how.encoding(counts)
         if not quiet:
-            _warn_of(counts, [name for name in self.how.kinds if name not in encoding.columns], self._searched)
+            left_out = [name for name in self.how.kinds if name not in encoding.columns]
+            _warn_of(counts, left_out, self.how.options.get("min_count", 1))
         rows = TableSource.of_columns(self._tables, encoding.columns, encoding.zones, *self._labels, self._n_threads)
         rows = encoding.applied(rows)
-        rows.own_groups = self._groups
+        rows.own_groups, rows.opened_with = self._groups, (self._tables, *self._labels, self.how.options)
         return rows
 
 
-def _warn_of(counts: TableCounts, left_out: list[str], searched: bool) -> None:
-    apart = [
-        part.label
+def _warn_of(counts: TableCounts, left_out: list[str], min_count: int) -> None:
+    levels = {
+        part.label: list(one.counts)
         for part, one in zip(counts.parts, counts.of_parts, strict=True)
-        if isinstance(one, LevelCounts) and len(one.counts) == counts.n_rows > 2
-    ]
-    constant = [name for name in left_out if name not in apart]
+        if isinstance(one, LevelCounts)
+    }
+    n_rows = counts.n_rows
+    different = {name: values for name, values in levels.items() if n_rows > 2 and 2 * len(values) > n_rows}
+    texts = [name for name, values in different.items() if n_rows >= SOME and are_texts(values[:SOME])]
+    apart = [name for name, values in different.items() if len(values) == n_rows and name not in texts]
+    constant = [name for name in left_out if name not in (*apart, *texts)]
     if constant:
-        warn(f"columns {constant} have at most one value and are left out")
-    if apart:
-        cure = "leave them out with columns=, or name those of texts in text="
-        if searched:
-            cure = (
-                f"leave them out with encodings=[{{'columns': [..]}}], texts take encodings=[{{'text': {apart[0]!r}}}]"
-            )
+        of_rows = f" in {min_count} rows or more" if min_count > 1 else ""
+        warn(f"columns {constant} have at most one value{of_rows} and are left out")
+    if texts:
         warn(
-            f"columns {apart} have a different value in each of {counts.n_rows:,} rows, which says nothing about new "
-            f"rows; {cure}",
+            f"columns {texts} are texts, most of which are in one row each; open them as X=snb.table(.., text={texts})",
+            once=f"texts {texts}",
+        )
+    if apart:
+        warn(
+            f"columns {apart} have a different value in each of {n_rows:,} rows, which says nothing about new "
+            f"rows; leave them out with snb.table(.., drop={apart}), or name those of texts in text=",
             once=f"a different value in each row of {apart}",
         )
 
 
-def feature_names(tables: Tables, columns: Any, y: Any, weight: Any, groups: Any) -> list[str]:
+def are_texts(values: Any) -> bool:
+    """Whether values are texts of several words."""
+    return len(values) > 0 and float(np.median([len(str(value).split()) for value in values])) >= TEXT
+
+
+def feature_names(tables: Tables, columns: Any, y: Any, weight: Any, groups: Any, drop: Any = ()) -> list[str]:
     """The names of the feature columns."""
     schema = arrow().schema(
         [field for field in tables.schema if field.name not in tables.unseen], tables.schema.metadata
@@ -434,10 +459,14 @@ def feature_names(tables: Tables, columns: Any, y: Any, weight: Any, groups: Any
             raise TypeError(f"groups is of type {type(groups).__name__}; it should be the name of a column")
         check_has(schema, [groups], "groups")
     named = {name: given for name, given in (("y", y), ("weight", weight)) if isinstance(given, str)}
+    drop = names_of("drop", drop)
+    check_has(schema, drop, "drop")
     if columns is None:
         index = (schema.pandas_metadata or {}).get("index_columns", [])  # of a data frame that was written
-        others = *named.values(), groups, *(name for name in index if isinstance(name, str))
+        others = *named.values(), groups, *drop, *(name for name in index if isinstance(name, str))
         return [name for name in schema.names if name not in others]
+    if drop:
+        raise ValueError("columns and drop are both given; columns names all features, so leave drop out")
     found = names_of("columns", columns)
     check_has(schema, found, "columns")
     for argument, name in named.items():

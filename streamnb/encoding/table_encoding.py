@@ -16,12 +16,23 @@ from streamnb.core.threads import n_cores
 from streamnb.encoding.bins import at_places, warn_of_beyond
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.ngrams import NGrams, named
-from streamnb.encoding.table_codes import NONE, BinCodes, Code, LevelCodes, OneNumber, PlainNumber, SharedHash
-from streamnb.encoding.table_growth import Growth, has_columns, shrunk
-from streamnb.encoding.table_scan import TableCounts, UnknownValues
-from streamnb.fits.passes import StatisticTask
+from streamnb.encoding.table_codes import (
+    NONE,
+    BinCodes,
+    Code,
+    Growth,
+    LevelCodes,
+    OneNumber,
+    PlainNumber,
+    SharedHash,
+    TableCounts,
+    UnknownValues,
+    has_columns,
+    shrunk,
+)
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.dask_blocks import of_partitions
+from streamnb.passes.passes import StatisticTask
 from streamnb.passes.run import run
 from streamnb.rows.boundary import checked
 from streamnb.rows.source import EncodedRows
@@ -39,7 +50,7 @@ from streamnb.rows.table_columns import (
     strings_of,
 )
 from streamnb.rows.table_opening import is_row, is_table, open_tables
-from streamnb.rows.tables import Tables, TableSource, shown_names
+from streamnb.rows.tables import Tables, TableSource
 from streamnb.rows.texts import of_arrow
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.columns import CURE
@@ -72,8 +83,8 @@ def warn_of_telling(stats: ClassStats, columns: Iterable[tuple[str, slice, bool]
     ]
     if told:
         warn(
-            f"each of the columns {told} almost alone tells the label; leave out what is not known before the label "
-            "is, with snb.table(.., columns=)"
+            f"each of the columns {told} alone almost determines the label; leave out what is not known before "
+            f"the label, with snb.table(.., drop={told})"
         )
 
 
@@ -365,7 +376,7 @@ class TableEncoding(persistence.Parameters, Encoding):
         for name in self.columns:
             if name not in tables.schema.names:
                 raise ValueError(
-                    f"X has no column {name!r}, which the model was fitted on; it has {shown_names(tables.schema)}"
+                    f"X has no column {name!r}, which the model was fitted on; it has {listed(tables.schema.names)}"
                 )
         if tables.unseen.issuperset(self.columns):
             raise ValueError(

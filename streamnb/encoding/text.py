@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, persistence
-from streamnb.core.descriptions import shown
 from streamnb.core.memory import check_memory_limit
 from streamnb.core.messages import listed
+from streamnb.core.persistence import shown
 from streamnb.core.stored_files import is_url, relative
 from streamnb.core.threads import check_n_threads, n_cores
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.learning import OfCopies
 from streamnb.encoding.ngrams import NGrams, TokenCounts, check_n_features, named, names_of_hashed
 from streamnb.encoding.records import KINDS
-from streamnb.fits.passes import StatisticTask
 from streamnb.passes.contract import RunOptions
+from streamnb.passes.passes import StatisticTask
 from streamnb.passes.run import run
 from streamnb.rows.boundary import columns_in, holds_texts
 from streamnb.rows.documents import TextFolders, WarcFiles
@@ -31,6 +31,7 @@ from streamnb.rows.files import (
     PARQUET,
     WARC,
     by_name,
+    check_no_history,
     files_at,
     holds_numbers,
     is_folder,
@@ -60,41 +61,41 @@ def text(
     n_threads: int | None = None,
     memory_limit: Any = None,
 ) -> TextSource:
-    r"""Open rows of text, whose words and n-grams become columns, to be given as X to `fit`, `scan` or `predict`.
+    r"""Open texts, whose words and n-grams become columns, for use as X in `fit`, `scan` or `predict`.
 
-    The texts are read in blocks, again in each pass and from any row on, so that files of any size, checkpoints,
-    clusters and models of several reads are supported; only the current blocks are in memory.
+    Each pass reads the texts in blocks, starting at any row, and only the current blocks are in memory. This supports
+    files of any size, checkpoints, clusters and models that need several passes.
 
     Parameters
     ----------
     X : path, URL, list of these, or texts
         Files, a pattern such as `news/*.jsonl`, or a folder. The extension gives the format. ".jsonl", ".ndjson" and
         ".json" are JSON lines; ".csv" and ".tsv" are tables with a header row; ".parquet", ".arrow" and ".feather" are
-        tables. ".warc" and ".wet" are web archives with a row in each record of text, of pages of HTML the visible
-        text. All others are plain text with a row in each line. A further ".gz", ".bz2", ".xz", ".zst" or ".lz4"
-        is decompressed. In a folder of folders each is a class and each file a row. Or texts in memory: a list, an
-        array, a column of pandas, Polars or Arrow, or a table of these. In a list, URLs are files if `text` names a
-        field, and texts otherwise.
+        tables. ".warc" and ".wet" are web archives with one row per text record, or the visible text of an HTML page.
+        All others are plain text with one row per line. A further ".gz", ".bz2", ".xz", ".zst" or ".lz4" is
+        decompressed. In a folder of folders, each folder is a class and each file a row. Or texts in memory: a list, an
+        array, a column of pandas, Polars or Arrow, or a table of these. URLs in a list are opened if `text` names a
+        field, and are texts otherwise.
     text : str, optional
-        The field or column that holds the text.
+        The field or column with the text.
     y, weight : str or (n_rows,), optional
         Labels and weights: the name of a field or column, or an array. The labels of folders are their names. Without
-        them `fit`, `scan` and `score` take labels and weights beside X. A vocabulary is learned by these weights.
+        them, pass labels and weights to `fit`, `scan` and `score`. Weights also count when a vocabulary is learned.
     words, chars, bytes : (shortest, longest), optional
-        Lengths of n-grams of words, of characters and of bytes. Words are ``(?u)\b\w\w+\b``; n-grams of characters go
-        across words, and a run of spaces counts as one. Bytes are counted as they are stored, in any encoding, but for
-        the case of ASCII letters.
+        Lengths of n-grams of words, of characters and of bytes. Words are ``(?u)\b\w\w+\b``; n-grams of characters span
+        words, and a run of spaces counts as one. Bytes are counted as stored, in any encoding, apart from the case of
+        ASCII letters.
     n_features : int
-        Number of columns, a power of two: a column is given by the low bits of the hash of an n-gram.
+        Number of columns, a power of two: the low bits of an n-gram's hash select its column.
     vocabulary : int or list of str, optional
-        A column for each of these n-grams instead of hashing; a number selects the most frequent n-grams of the texts,
-        learned in a pass of its own. A model fitted on the rows keeps the vocabulary in its `encoding_`.
+        One column for each of these n-grams, instead of hashing; a number selects that many of the most frequent
+        n-grams, in an extra pass. A model fitted on the rows keeps the vocabulary in its `encoding_`.
     keep_tokens : int, optional
         Number of tokens to keep for the names of hashed columns, from a sample of at most 16,384 rows.
     lowercase : bool
         As ``str.lower`` does it.
     alternate_sign : bool
-        Count by the sign of the hash; families for counts need it False.
+        Whether an n-gram counts as 1 or -1, by the sign of its hash; families for counts need False.
     errors : {"strict", "replace", "ignore"}
         How bytes that are not UTF-8 are handled, as in ``bytes.decode``.
     n_threads : int, optional
@@ -123,11 +124,11 @@ def text(
     Notes
     -----
     Columns and signs are those of scikit-learn's HashingVectorizer with ``norm=None``: with h the signed 32-bit
-    MurmurHash3 of the n-gram's UTF-8, column abs(h) mod n_features and sign of h (Weinberger et al. 2009). Beside
-    n-grams of another kind, those of characters are hashed with seed 1 and those of bytes with seed 2.
+    MurmurHash3 of the n-gram's UTF-8, column abs(h) mod n_features and sign of h (Weinberger et al. 2009). When several
+    kinds of n-grams are combined, those of characters are hashed with seed 1 and those of bytes with seed 2.
 
-    Two different n-grams share a column with probability 1 / n_features; at least one of v others shares that of
-    a given one with probability 1 - (1 - 1 / n_features)^v.
+    Two different n-grams share a column with probability 1 / n_features; a given one shares its column with at least
+    one of v others with probability 1 - (1 - 1 / n_features)^v.
 
     Files are indexed in one read when they are opened. To reach a row of a compressed file, everything before it is
     decompressed.
@@ -317,6 +318,7 @@ def _paths(X: Any) -> Any:
             return files
         return [one for one in files if "/" not in relative(one, path)] or path
     if os.path.isdir(path):
+        check_no_history(path)
         files = sorted(str(one) for one in Path(path).iterdir() if one.is_file() and not one.name.startswith("."))
         if not files and not any(one.is_dir() for one in Path(path).iterdir()):
             raise ValueError(f"X={path!r} is an empty folder")

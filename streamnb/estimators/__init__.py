@@ -1,1 +1,1 @@
-"""The scikit-learn contract on top of scan and solve: thin, no arithmetic."""
+"""Classifiers, regressions and transformers by the contract of scikit-learn, on top of scans and solvers."""

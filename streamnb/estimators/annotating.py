@@ -34,21 +34,21 @@ def write_markers(
     Parameters
     ----------
     markers : pandas.DataFrame
-        As from ``ClassStats.markers`` or ``model.markers(test=..)``, with as many rows for each group.
+        From ``ClassStats.markers`` or ``model.markers(test=..)``, with equally many rows for each group.
     adata : AnnData, or path
-        An object, or the path of an .h5ad file or a Zarr store, in which nothing else is changed. What is written to an
-        object that is backed by a file stays in memory.
+        An object, or the path of an .h5ad file or a Zarr store, in which nothing else is changed. Changes to an object
+        that is backed by a file stay in memory.
     groupby : str
         The column of `obs` that the groups come from, for scanpy's plots.
     key : str
-        The name in `uns`; what is there is replaced.
+        The name in `uns`; an existing entry is replaced.
     layer : str, optional
         The layer that was tested, as given to `snb.scan`; "raw" for `raw`. The table of a fitted model knows it.
 
     Raises
     ------
     TypeError, ValueError
-        An argument is something else, or groups have different numbers of rows; the message says which.
+        An argument is wrong, or groups have different numbers of rows; the message says which.
 
     Examples
     --------
@@ -252,7 +252,7 @@ def _folds(n_rows: int, folds: int, groups: Any, seed: int) -> np.ndarray:
         row_checks.check_lengths(n_rows, len(groups), "groups")
         of_rows, what = np.unique(row_checks.check_labels(groups, "groups"), return_inverse=True)[1], "groups"
     if (n_groups := of_rows.max() + 1) < arguments.positive_integer("folds", folds, 2):
-        raise ValueError(f"folds={folds} are more than the {n_groups} {what}; take fewer")
+        raise ValueError(f"folds={folds} are more than the {n_groups} {what}; use fewer")
     return fold_numbers(n_groups, folds, seed=seed)[of_rows]
 
 
@@ -266,7 +266,7 @@ def _left_out_with(n_classes: int, folds: int, seed: int) -> np.ndarray:
 def _threshold(probability: np.ndarray, weight: np.ndarray, named: float) -> float:
     """The highest threshold that at least the share `named` of rows with these probabilities reaches."""
     if not len(probability):
-        raise ValueError("no held-out row is labelled right, so that no threshold can be chosen; look at score(X, y)")
+        raise ValueError("no held-out row is labelled correctly, so no threshold can be chosen; check score(X, y)")
     falling = np.argsort(-probability)
     reached = np.cumsum(weight[falling])
     return float(probability[falling[min(np.searchsorted(reached, named * reached[-1]), len(falling) - 1)]])

@@ -333,11 +333,11 @@ class CategoryAccumulator:
 
 @persistence.register
 class CategoricalNB(DiscreteNB):
-    """Categorical naive Bayes: ``ln P(x, y) = ln P(y) + sum_j ln p_y(x_j)``, as scikit-learn's of this name.
+    """Categorical naive Bayes: ``ln P(x, y) = ln P(y) + sum_j ln p_y(x_j)``, like scikit-learn's.
 
     With ``p_y(x_j = c) = (S_yjc + alpha) / (N_y + alpha C_j)``, S_yjc the weight of the rows of a class with category
-    c = 0, 1, .., C_j - 1. X may be sparse: values that are not stored are category 0. Other than whole numbers are
-    truncated, as in scikit-learn, but with a warning.
+    c = 0, 1, .., C_j - 1. X may be sparse: values that are not stored are category 0. Fractions are truncated, as in
+    scikit-learn, but with a warning.
 
     Parameters
     ----------
@@ -473,7 +473,7 @@ class CategoricalNB(DiscreteNB):
         n_bytes, limit = COPIES * 8 * len(self.classes_) * n_columns, memory.allowed(self._memory_limit)
         if n_bytes > max(LARGE, limit):
             what = f"the weights of {len(self.classes_):,} classes and {n_columns:,} categories that have rows"
-            memory.refuse(what, n_bytes, limit, "give a larger memory_limit, or take fewer categories or features")
+            memory.refuse(what, n_bytes, limit, "give a larger memory_limit, or use fewer categories or features")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

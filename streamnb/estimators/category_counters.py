@@ -14,7 +14,7 @@ from streamnb.core import arguments, messages, persistence, row_checks
 from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.encoding import counters
 from streamnb.encoding.category_columns import warn_of_distinct
-from streamnb.encoding.counters import Codes, CountedColumns, Counters, CountTask
+from streamnb.encoding.counters import CategoryCounts, Codes, CountedColumns, Counters, CountTask
 from streamnb.encoding.opening import opened_as_categories
 from streamnb.estimators.preparation import check_features, check_width, loaded_names
 from streamnb.passes.answering import answer
@@ -25,7 +25,6 @@ from streamnb.rows.opening import with_labels
 from streamnb.rows.row_blocks import BLOCK_ROWS
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import folding_of
-from streamnb.stats.category_counts import CategoryCounts
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.moment_sums import check_moments
 
@@ -35,8 +34,8 @@ MOMENTS = ("sum", "sum_sq")
 COUNTED = 15  # numbers of a column with one value, by class and fold
 DENSE = 3  # copies of a block of rows, dense
 LOO = (
-    "oof='loo' leaves each row out of its own counts, which tells its class: among rows of one value those of class 1 "
-    "get a share lower by 1 / (n - 1 + sum of c) than the others, and a tree finds that; take oof='folds'"
+    "oof='loo' leaves each row out of its own counts, which reveals its class: among rows of one value, class 1 rows "
+    "get a share lower by 1 / (n - 1 + sum of c) than the others, and a tree finds that; use oof='folds'"
 )
 
 
@@ -62,7 +61,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
     pairs : bool or list of (int, int)
         Count pairs of columns as further columns after the others: all pairs, or those given by index.
     min_count : float
-        Values with less weight in all rows are counted together, and stand for unseen values.
+        Values with less weight in all rows are counted together, and unseen values get their code.
     hash_bits : int, optional
         Hash values into 2^hash_bits buckets per column: memory is bounded, and colliding values count as one.
     raw, log_odds : bool
@@ -72,7 +71,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
     oof : {"folds", "loo"}
         "loo" encodes each training row by all other rows, which leaks its class (a warning explains how).
     seed : int
-        Of the folds, as in `scan`.
+        Seed of the folds, as in `scan`.
 
     Attributes
     ----------
@@ -92,8 +91,8 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
     different folds differ by at most one.
 
     More folds leak more: on values with eight rows each and a class that is pure noise, a tree that sees nothing else
-    reaches an AUC far above .5 with ``oof="loo"`` (examples/counters.py). Counts in the order of rows would depend on
-    how rows are cut into blocks, and are not offered.
+    reaches an AUC far above .5 with ``oof="loo"`` (examples/counters.py). Ordered counts would depend on how rows are
+    cut into blocks, and are not offered.
 
     Examples
     --------
@@ -181,7 +180,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X, y, sample_weight, **fit_params
-            As in `fit`; the rows are read twice, and should not be in Dask.
+            As in `fit`; the rows are read twice, and should not be Dask arrays.
         keep : {"auto", "memory", "disk", "no"}
             Where rows stay for the second read, as in `SoftmaxRegression.fit`.
 
@@ -192,7 +191,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         if self.oof == "loo":
             messages.warn(LOO)
             if sample_weight is not None:
-                raise ValueError("sample_weight goes with oof='folds': leaving one row out is for rows of weight 1")
+                raise ValueError("sample_weight needs oof='folds': leaving one row out is for rows of weight 1")
         rows, ranges = self._opened(X, y, sample_weight)
         if rows.lazy:
             raise ValueError("X is in Dask; fit_transform takes rows in memory or in Zarr: fit(X, y), then transform")
@@ -251,7 +250,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         n_folds = self.counts_.sums.n_folds
         if without_fold is not None and n_folds < 3:
             raise ValueError(
-                f"without_fold={without_fold}: of {n_folds} folds none is left to count; take folds=3 or more"
+                f"without_fold={without_fold}: of {n_folds} folds none is left to count; use folds=3 or more"
             )
         return self._counters.class_stats(check_moments(moments), without_fold)
 

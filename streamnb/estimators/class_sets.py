@@ -61,7 +61,7 @@ class HierarchyNB(LinearNB):
     Parameters
     ----------
     hierarchy : {label: parent, or list of parents}
-        Labels that do not occur in it have no parents.
+        Labels missing from it have no parents.
     family, penalty, smoothing, binarize, transform, normalize, idf, estimate
         As of `LinearNB`.
 
@@ -146,7 +146,7 @@ class HierarchyNB(LinearNB):
     def calibrate(self, X: Any, y: Any = None, sample_weight: Any = None, *, method: str = "sigmoid") -> Any:
         """Not defined, as rows would need all of their labels."""
         arguments.one_of("method", method, ["sigmoid", "isotonic"])
-        raise ValueError("calibrate is of one label a row or of an indicator, and labels of HierarchyNB follow")
+        raise ValueError("calibrate needs one label a row or an indicator, and HierarchyNB derives further labels")
 
 
 @persistence.register

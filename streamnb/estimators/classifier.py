@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, guesses, persistence
 from streamnb.core.arguments import Bytes, PerRow, Rows
+from streamnb.core.messages import warn
 from streamnb.estimators import annotating, one_record, preparation
 from streamnb.estimators.drifting import Drift, drift
 from streamnb.estimators.feature_tables import contrasting_features, contributions, strongest_features
@@ -24,12 +25,12 @@ from streamnb.estimators.preparation import Preparation, StepRequest
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.judging import EvaluationOptions, judged, needs_in_full
 from streamnb.evaluation.slices import MIN_ROWS
-from streamnb.export.as_portable import portable
-from streamnb.export.as_sklearn import as_sklearn
-from streamnb.export.writing import scoring_of, write
+from streamnb.models.as_portable import portable
+from streamnb.models.as_sklearn import as_sklearn
 from streamnb.models.calibrating import METHODS, calibrated
 from streamnb.models.linear import LinearModel
-from streamnb.models.portable import PortableModel
+from streamnb.models.portable import LIGHT, PortableModel
+from streamnb.models.writing import scoring_of, write
 from streamnb.passes.contract import RunOptions
 from streamnb.problem.family import Family
 from streamnb.rows.preparing import LearnedStep
@@ -137,16 +138,16 @@ class Classifier(ClassifierMixin, BaseEstimator):
     # ---- predictions -------------------------------------------------------------------------------------------------
 
     def predict(self, X: Rows, *, out: Any = None) -> Any:
-        """Labels, (n_rows,), or a 0/1 indicator for a 2-D y.
+        """Predict labels, (n_rows,), or a 0/1 indicator for a 2-D y.
 
-        The result is of the kind of X: NumPy, or lazy Dask for Dask. Blocks are written to `out`, if given.
+        Returns a NumPy array, or a lazy Dask array if X is one. Blocks are written to `out`, if given.
         """
         model, rows = self._ready(X)
         return model.predict(rows, out=out)
 
     @available_if(methodcaller("_gives_probabilities"))
     def predict_proba(self, X: Rows, *, out: Any = None) -> Any:
-        """Class probabilities, (n_rows, K); for a 2-D y those of each label."""
+        """Predict class probabilities, (n_rows, K); for a 2-D y those of each label."""
         model, rows = self._ready(X)
         return model.predict_proba(rows, out=out)
 
@@ -163,14 +164,14 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return model.decision_function(rows, out=out)
 
     def predict_one(self, record: Any) -> Any:
-        """The label of one record, as `predict` has it; for a 2-D y a dict of label to bool.
+        """Predict the label of one record, as `predict` would; for a 2-D y a dict of label to bool.
 
         Parameters
         ----------
         record : dict, (n_features,) or str
-            A dict by name of column, of which others are ignored; a row of an array, where the model was fitted on one;
-            or a text. Values are as in a table: None and NaN are missing. What can be is prepared at the first call;
-            threads may share the model.
+            A dict by column name, whose other keys are ignored; a row of an array, if the model was fitted on one; or a
+            text. Values are as in a table: None and NaN are missing. The first call prepares what it can; threads may
+            share the model.
 
         Raises
         ------
@@ -180,7 +181,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Warns
         -----
         StreamnbWarning
-            A category was not seen at fit, and has no effect.
+            A category was not seen in `fit`, and has no effect.
 
         Examples
         --------
@@ -192,7 +193,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return one_record.label(self, self._preparation, self._fitted_model, record)
 
     def predict_proba_one(self, record: Any) -> dict[Any, float]:
-        """The probability of each class by its label, as in river; arguments as for `predict_one`.
+        """Predict the probability of each class, by its label, as in river; arguments as for `predict_one`.
 
         Examples
         --------
@@ -221,7 +222,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         min_rows: int = MIN_ROWS,
         positive: Any = None,
     ) -> Evaluation:
-        """All metrics of the model on labelled rows, from one read of them.
+        """Compute all metrics of the model on labelled rows, in one read.
 
         Parameters
         ----------
@@ -236,9 +237,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
             Slices of the rows by the values of one or several columns, which need not be features: the names of columns
             of X, of arrays beside X, or arrays; `snb.evaluate` says more. `Evaluation.slices` has their metrics.
         min_rows : int
-            Slices with fewer rows, if there are several, are put together as "other" in the table.
+            Slices with fewer rows, if there are several, are combined as "other" in the table.
         positive : label, optional
-            Of two classes, the one that precision, recall, curves and thresholds are of; the second by default.
+            Of two classes, the one that precision, recall, curves and thresholds refer to; the second by default.
 
         Returns
         -------
@@ -254,29 +255,28 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
         """The model, and the rows with their labels and weights, checked against it."""
-        model = self._fitted_model()
-        return model, self._opened(X, *beside, labelled=labelled)
+        return self._fitted_model(), self._opened(X, *beside, labelled=labelled)
 
     @available_if(methodcaller("_calibrates"))
     def calibrate(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None, *, method: str = "sigmoid") -> Self:
-        """Calibrate the probabilities on rows that the model has not learned from; the model is not refitted.
+        """Calibrate the probabilities on rows that the model was not fitted to, without refitting it.
 
-        Naive Bayes counts shared evidence once per feature and is therefore overconfident. Scores become
+        Naive Bayes counts shared evidence once for each feature, so it is overconfident. Scores become
         ``t s_k + b_k`` with the least log loss on these rows: for the softmax of ``joint`` and ``reference`` with one
         factor t (1 / temperature) for all classes and biases of sum 0 (Guo et al. 2017); for two classes, ``ovr`` and
         the labels of a 2-D y by Platt's method (1999), with t and b for each row of `coef_`. As this is linear, it
         becomes part of `coef_` and `intercept_`. Isotonic regression (Zadrozny and Elkan 2002) gives increasing curves
         of the log-odds of each class, or of the score of each row of `coef_`, which does not change; it needs some
         thousand rows. Matrix scaling (Guo et al. 2017) gives each class a weighted sum of the scores of all classes,
-        ``s A + b``, so that it can also correct decisions. It is for three classes or more with a score each (`joint`,
-        `ovr`), whose probabilities are a softmax then. All of these are saved with the model, and undone by its next
+        ``s A + b``, so that it can also correct decisions. It needs three or more classes with a score each (`joint`,
+        `ovr`), whose probabilities then become a softmax. All of these are saved with the model, and undone by its next
         change, such as `refit()`.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`, but not in Dask, and other rows than in `fit`, on which the model is overconfident. A few rows
-            per class are enough; they are read once, and their scores are kept in memory.
+            As in `fit`, but not in Dask, and not the rows of `fit`, on which the model is overconfident. A few rows per
+            class are enough; they are read once, and their scores are kept in memory.
         method : {"sigmoid", "isotonic", "matrix"}
             Factors and biases, curves, or a matrix.
 
@@ -287,8 +287,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            The rows have one class only, or one that the model does not know; or the model has no probabilities, or a
-            class without rows. The model stays as it was.
+            The rows have only one class, or one that the model does not know; or the model has no probabilities, or a
+            class without rows. The model stays unchanged.
         MemoryError
             The scores, or the weights, do not fit into memory.
 
@@ -314,7 +314,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     @available_if(methodcaller("_calibrates"))
     def set_threshold(self, threshold: Any, class_: Any = None) -> Self:
-        """Decide for a class wherever it scores `threshold` or more, and otherwise for the best of the others.
+        """Predict a class wherever it scores `threshold` or more, and otherwise the best of the others.
 
         Scores and probabilities stay as they are. The threshold is saved with the model, and undone by None and by the
         next change of the model, such as `refit()` or `calibrate`.
@@ -322,9 +322,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         threshold : Threshold, float or None
-            As `evaluate` finds it, ``model.evaluate(X, y).threshold(precision=0.9)``; or a number in the units of
-            `decision_function` for two classes. For more it is of the log-odds of `predict_proba`, and of
-            `decision_function` where there are no probabilities.
+            From an evaluation, ``model.evaluate(X, y).threshold(precision=0.9)``; or a number in the units of
+            `decision_function` for two classes. For more, in log-odds of `predict_proba`, or in those of
+            `decision_function` if there are no probabilities.
         class_ : label, optional
             Class 1 of two unless given; a `Threshold` has its own.
 
@@ -338,6 +338,11 @@ class Classifier(ClassifierMixin, BaseEstimator):
             The threshold is no finite number; there are more than two classes and no `class_`, or it is not one of
             them; rows have several labels; or the model decides by `loss` already.
 
+        Warns
+        -----
+        StreamnbWarning
+            The threshold is a round number between 0 and 1, as probabilities are.
+
         Examples
         --------
         >>> import streamnb as snb
@@ -348,32 +353,34 @@ class Classifier(ClassifierMixin, BaseEstimator):
         (['well'], ['ill'])
         """
         odds = hasattr(self, "predict_proba")
+        if odds and isinstance(threshold, float) and 0.0 < threshold == round(threshold, 3) < 1.0:  # typed by hand
+            warn(f"threshold={threshold} is taken as log-odds; for a probability p give log(p / (1 - p))")
         self._set_model(self._fitted_model().with_threshold(threshold, class_, odds=odds))
         return self
 
     # ---- explanations and exports ------------------------------------------------------------------------------------
 
     def top_features(self, n_features: int = 10) -> Any:
-        """The strongest features of each class, as evidence for it or against it.
+        """List the features with the strongest evidence for or against each class.
 
         Parameters
         ----------
         n_features : int
-            The largest number of features per class; weights of 0 are not listed.
+            Maximum number of features per class; weights of 0 are not listed.
 
         Returns
         -------
         pandas.DataFrame
             With the columns "class", "feature" (its name or number) and "weight", class by class, largest absolute
-            weight first. Numbers in units of their own are compared by "per_deviation", a further column: the weight
+            weight first. Features with different units are compared by "per_deviation", a further column: the weight
             times the standard deviation of the feature over the rows of the fit. Models of counts (multinomial and the
-            like) do not know it. The weight is that of the feature in the score of the class minus its mean weight in
-            the scores of the other classes, ``w_k - sum_{c != k} w_c / (K - 1)``; for two classes half of that, the
-            weight in `coef_` or its opposite; for labels of a 2-D y, scheme="ovr" and "reference", that of the class
-            against the rest or the reference. Where classes have their own variances or covariances, scores are
-            quadratic, and the weight is the mean over other classes of ``ln(s_c / s_k) + (s_k^2 + (mu_k - mu_c)^2) / (2
-            s_c^2) - 1 / 2``: what the feature by itself adds on average to the log-odds of a row of the class (the
-            divergence of Kullback and Leibler 1951).
+            like) lack it. The weight is that of the feature in the score of the class minus its mean weight in the
+            scores of the other classes, ``w_k - sum_{c != k} w_c / (K - 1)``; for two classes half of that, the weight
+            in `coef_` or its opposite; for labels of a 2-D y, scheme="ovr" and "reference", that of the class against
+            the rest or the reference. Where classes have their own variances or covariances, scores are quadratic, and
+            the weight is the mean over other classes of ``ln(s_c / s_k) + (s_k^2 + (mu_k - mu_c)^2) / (2 s_c^2) - 1 /
+            2``: what the feature by itself adds on average to the log-odds of a row of the class (Kullback-Leibler
+            divergence, 1951).
 
         Raises
         ------
@@ -390,13 +397,13 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return strongest_features(self._explained(), preparation.names_of_columns(self), n_features)
 
     def contrast(self, class_: Any, against: Any, n_features: int = 10) -> Any:
-        """The features that are evidence for one class against another, and for the other class.
+        """List the features that favour one class over another, and those that favour the other.
 
         Parameters
         ----------
         class_, against : label
         n_features : int
-            The largest number of features for each of the two.
+            Maximum number of features for each of the two.
 
         Returns
         -------
@@ -438,13 +445,13 @@ class Classifier(ClassifierMixin, BaseEstimator):
         -------
         pandas.DataFrame
             With the columns "feature", "value" as it is in X, "weight" and "contribution", the product of the two, and
-            "class", the one that contributions speak for; "(intercept)" first, then the largest absolute contributions.
-            Weights are of what a transform, normalisation or idf makes of values, the column "transformed" where there
-            is one. For log-odds, of two classes or `against` another, "probability" is that of the class by the
-            contributions so far. They add up to ``attrs["score"]``, the score of ``attrs["class"]`` in
-            `decision_function`, which for two classes is that of `classes_[1]`. For quadratic scores the column "mean",
-            of the class, replaces "weight", and contributions are ``-d_j (Sigma^-1 d)_j / 2``, d = x - mean: parts of
-            the Mahalanobis distance (Garthwaite and Koch 2016). Log determinants are part of the intercept.
+            "class", the one that contributions favour; "(intercept)" first, then the largest absolute contributions.
+            Weights apply to values after transform, normalisation and idf, the column "transformed" if there are any.
+            For log-odds, of two classes or `against` another, "probability" is that of the class by the contributions
+            so far. They add up to ``attrs["score"]``, the score of ``attrs["class"]`` in `decision_function`, which for
+            two classes is that of `classes_[1]`. For quadratic scores the column "mean", of the class, replaces
+            "weight", and contributions are ``-d_j (Sigma^-1 d)_j / 2``, d = x - mean: parts of the Mahalanobis distance
+            (Garthwaite and Koch 2016). Log determinants are part of the intercept.
 
         Raises
         ------
@@ -461,7 +468,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """
         self._explained()
         model, rows = self._ready(X)
-        return contributions(model, preparation.names_of_columns(self), rows, class_, against)
+        mapped = self._step is not None and self._step.by_column
+        own = preparation.opened_columns(self, X, labelled=False) if mapped else None
+        return contributions(model, preparation.names_of_columns(self), rows, class_, against, own)
 
     def markers(
         self,
@@ -471,7 +480,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         batch: bool = False,
         corr: str = "benjamini-hochberg",
     ) -> Any:
-        """The features with the strongest evidence for each class against the others, or the tests of all features.
+        """List the features with the strongest evidence for each class against the others, or test all features.
 
         Parameters
         ----------
@@ -514,7 +523,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         stats: Any = getattr(self, "stats_", None)
         if not hasattr(stats, "markers"):
             raise ValueError(
-                f"test={test!r} is of sums of the rows of each class, which {type(self).__name__} does not keep; take "
+                f"test={test!r} is of sums of the rows of each class, which {type(self).__name__} does not keep; use "
                 "snb.scan(X, y).markers(test=..), or snb.LinearNB"
             )
         table = stats.markers(n_features, test=test, batch=batch, corr=corr, feature_names=names)
@@ -540,12 +549,12 @@ class Classifier(ClassifierMixin, BaseEstimator):
             Name of the column of labels, a categorical of all classes; probabilities, if the model has any, are in
             ``key + "_probability"``.
         over : str, optional
-            A column of `obs` such as "obs/leiden": the label that most cells of each cluster have, the first of those
-            as frequent, goes to ``key + "_majority"``. Cells that are "unknown" vote for it.
+            A column of `obs` such as "obs/leiden": the most frequent label in each cluster, the first of ties, goes to
+            ``key + "_majority"``. "unknown" cells vote for "unknown".
         unknown_below : float or "auto", optional
-            Label cells "unknown" whose probability is below; "auto": below `unknown_below_`, which
-            `choose_unknown_below` has chosen on folds. The classes must be strings. Probabilities that are calibrated
-            on folds, such as those of ``LinearNBCV(calibration="sigmoid")``, say how often labels are right.
+            Label cells with a lower probability "unknown"; "auto": `unknown_below_`, which `choose_unknown_below` has
+            chosen on folds. The classes must be strings. Probabilities that are calibrated on folds, such as those of
+            ``LinearNBCV(calibration="sigmoid")``, say how often labels are right.
 
         Returns
         -------
@@ -574,12 +583,12 @@ class Classifier(ClassifierMixin, BaseEstimator):
         memory_limit: Bytes = None,
         client: Any = None,
     ) -> Any:
-        """Choose the threshold of ``annotate(unknown_below="auto")`` on folds, and measure what it finds.
+        """Choose the threshold of ``annotate(unknown_below="auto")`` on folds, and measure its effect.
 
         For each fold a model is fitted with the parameters of this one, without the rows of the fold. The threshold is
         the highest at which the share `named` of the held-out rows that are labelled right keep their label. A second
         model of each fold also lacks some of the classes. It gets a threshold in the same way, and rows of these
-        classes show how often a new class would be "unknown". A class that looks like another one is often not,
+        classes show how often a new class would be "unknown". A class that resembles another one often gets its label,
         whatever the threshold.
 
         Parameters
@@ -587,12 +596,12 @@ class Classifier(ClassifierMixin, BaseEstimator):
         X, y, sample_weight
             The rows of the fit, with labels; not in Dask. They are read for two fits and predictions of each fold.
         named : float
-            The share of rightly labelled rows that should keep their label, from 0 to 1.
+            The share of correctly labelled rows that should keep their label, from 0 to 1.
         folds : int
         groups : (n_rows,), optional
             Such as "obs/donor": rows of one group are in one fold, so that the threshold is one for new donors.
         seed : int
-            Of folds, and of the classes that are left out together: one of `folds` parts.
+            Seed of the folds, and of the `folds` parts into which classes are divided to be left out together.
         progress, n_threads, memory_limit, client
             As in `fit`.
 
@@ -633,19 +642,19 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return shares
 
     def predict_ranks(self, reads: Rows, confidence: float = 0.7, draws: int = 100, seed: int = 0) -> Any:
-        """Taxa of rows of counts, such as k-mers of sequences, to the last rank that is sure.
+        """Predict taxa from counts, such as k-mers of sequences, down to the last confident rank.
 
-        As the RDP classifier does (Wang, Garrity, Tiedje and Cole 2007): of the units of a row, such as its k-mers, one
-        eighth is drawn with replacement, several times. The confidence of a rank is the share of draws whose best class
-        has the same names down to that rank as the prediction. Classes that are equally good in a draw share it in
-        equal parts, so of references that are identical under two names none has a confidence above .5.
+        As in the RDP classifier (Wang, Garrity, Tiedje and Cole 2007), one eighth of the units of a row, such as its
+        k-mers, is drawn with replacement, several times. The confidence of a rank is the share of draws whose best
+        class has the same names down to that rank as the prediction. Classes that are equally good in a draw share it
+        in equal parts, so of references that are identical under two names none has a confidence above .5.
 
         Parameters
         ----------
         reads : rows
             Anything that `predict` takes, such as "reads.fastq.gz"; counts in whole numbers.
         confidence : float
-            The lowest confidence of a rank that is sure, from 0 to 1.
+            The lowest confidence of a rank that is reported, from 0 to 1.
         draws : int
             The number of draws of each row.
         seed : int
@@ -655,8 +664,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         -------
         pandas.DataFrame
             With the columns "read" (identifiers of files of sequences, else numbers of rows), "taxon" (the label to the
-            last rank that is sure; "Unassigned" if none is) and "confidence", that of the last of these ranks,
-            or of the first rank if none is sure.
+            last rank with this confidence; "Unassigned" if none has it) and "confidence", that of the last of these
+            ranks, or of the first rank if there is none.
 
         Raises
         ------
@@ -688,10 +697,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def drift(
         self, X: Rows, before: Rows | None = None, *, threshold: float = 0.2, ignore: Sequence[str] = ()
     ) -> Drift:
-        """How new rows differ from those that the model has learned from: columns, new categories, gaps and scores.
+        """Report how new rows differ from the training rows: columns, new categories, missing values and scores.
 
         Columns are compared by their population stability index (PSI), ``sum (q - p) ln(q / p)`` over shares p and q of
-        bins, categories or words; by its value for normal distributions where the model takes numbers as they are.
+        bins, categories or words; or, where the model uses numbers as they are, by its value for normal distributions.
         The rows are read four times.
 
         Parameters
@@ -702,7 +711,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
             Rows to compare with, instead of the sums that the model keeps; then distributions of scores are compared,
             too.
         threshold : float
-            The index from which on a column has moved: .1 is usually called slight, .25 large.
+            The index at which a column counts as moved: .1 is usually called slight, .25 large.
         ignore : list of str
             Columns that are left out, such as "day: month", which moves with time.
 
@@ -752,12 +761,24 @@ class Classifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if meta is not None:
             self.meta_ = checked_meta(meta)
-        persistence.save(path, self if arguments.one_of("stats", stats, [True, False]) else self._portable())
+        if arguments.one_of("stats", stats, [True, False]):
+            persistence.save(path, self, self._light())
+        else:
+            self._portable().save(path)
+
+    def _light(self) -> PortableModel | None:
+        """The model alone, if it is small and has such a form, for processes that read no more of its file."""
+        if 8 * self.n_features_in_ * len(self.classes_) > LIGHT:
+            return None
+        try:
+            return self._portable()
+        except (ValueError, TypeError, AttributeError, MemoryError):
+            return None
 
     def export(
         self, path: Any, *, dialect: str | None = None, table: str = "rows", keep: Sequence[str] | None = None
     ) -> None:
-        """Write the model, without statistics, to a file that other programs predict with.
+        """Write the model, without statistics, to a file that other programs can predict with.
 
         Parameters
         ----------
@@ -782,9 +803,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            The name has another ending, the model does something that the file cannot express (the quantile-normal map,
-            pairs of classes, quadratic scores, loss=, threshold=, isotonic calibration), or its columns are made of
-            texts or hashes. Nothing is written then.
+            The name has an unknown ending, the model does something that the file cannot express (the quantile-normal
+            map, pairs of classes, quadratic scores, loss=, threshold=, isotonic calibration), or its columns are made
+            of texts or hashes. Nothing is written then.
         ImportError
             onnx or sqlglot is not installed.
 
@@ -800,7 +821,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         write(path, self._portable, scoring_of(dialect, table, keep))
 
     def to_sklearn(self) -> Pipeline:
-        """The model as a fitted pipeline of scikit-learn's own estimators, which does not need this package.
+        """Convert to a fitted pipeline of scikit-learn's own estimators, which does not need this package.
 
         The row transforms become transformers, followed by LogisticRegression, or by OneVsRestClassifier for
         scheme="ovr" and for labels. `predict` decides as this model does and `predict_proba` is the same, to the

@@ -11,8 +11,8 @@ from streamnb.core import messages, persistence
 from streamnb.estimators.trained import TrainedClassifier, TrainedClassifierCV, learner_of
 from streamnb.selection.fold_models import FoldModel, models_by_point
 from streamnb.selection.folded_scan import ScannedRows
-from streamnb.training.cutting_planes import CuttingPlanesMethod
-from streamnb.training.learner import FittedModel, Learner
+from streamnb.solving.cutting_planes import CuttingPlanesMethod
+from streamnb.solving.learner import FittedModel, Learner
 
 HISTORY = "objective", "gap", "seconds"
 
@@ -28,7 +28,7 @@ class CrammerSingerSVM(TrainedClassifier):
     the objective of scikit-learn's ``LinearSVC(multi_class="crammer_singer")``, by cutting planes (Joachims 2006). Each
     read of the rows adds one plane below the sum of losses, and the minimum over the planes so far is a lower bound of
     the objective. This is exact but not fast: it takes from 20 reads for a small `C` to hundreds for a large one, each
-    of which keeps a plane as large as the weights. It is for rows in memory and small stores; the fast margin model is
+    of which keeps a plane as large as the weights. Use it for rows in memory and small stores; the fast alternative is
     `MarginClassifier`.
 
     Parameters
@@ -36,14 +36,14 @@ class CrammerSingerSVM(TrainedClassifier):
     C : float
         Strength of the losses, above 0.
     tol : float
-        Stops once the objective exceeds its lower bound by at most this share of itself.
+        Stop once the objective exceeds its lower bound by at most this fraction of itself.
     fit_intercept : bool
         Whether to add a feature that is always 1, whose weights, the intercepts, are penalised like others. If False,
         hyperplanes go through the origin.
     start : {"auto"} or CuttingPlanes
         The `planes_` of a model of the same rows with another `C`; they are valid for any `C`.
     max_passes : int
-        Reads of the rows after the scan, at most.
+        Maximum number of reads after the scan.
     transform, normalize, idf, class_weight
         As for `SoftmaxRegression`.
     calibration : {None, "auto", "sigmoid", "isotonic", "matrix"}

@@ -44,7 +44,7 @@ class DiscriminantAnalysis(IncrementalClassifier):
         if self.covariance_estimator is not None:
             raise ValueError(
                 f"covariance_estimator={self.covariance_estimator!r} needs the rows themselves, and one scan keeps "
-                "sums; give shrinkage, or take scikit-learn's own class for rows that fit into memory"
+                "sums; give shrinkage, or use scikit-learn's own class for rows that fit into memory"
             )
         if self.shrinkage is None or self.shrinkage == "empirical":
             return
@@ -273,7 +273,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return min(self._n_components(), self.scalings_.shape[1])
 
     def transform(self, X: Rows, *, out: Any = None) -> Any:
-        """Project rows on the most discriminative directions, (n_rows, n_components), in the kind of X."""
+        """Project rows onto the most discriminative directions, (n_rows, n_components)."""
         if self.solver == "lsqr":
             raise NotImplementedError("transform not implemented for 'lsqr' solver (use 'svd' or 'eigen').")
         _, rows = self._ready(X)

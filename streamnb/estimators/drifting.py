@@ -12,17 +12,16 @@ import numpy as np
 from streamnb.core import arguments
 from streamnb.core.frames import pandas_for
 from streamnb.core.messages import StreamnbWarning, listed
-from streamnb.encoding.bins import BinEdges
+from streamnb.encoding.bins import BinEdges, TermColumns
 from streamnb.encoding.category_columns import CategoryColumns
 from streamnb.encoding.opening import opened_for
-from streamnb.encoding.table_codes import Code, LevelCodes, PlainNumber, SharedHash
+from streamnb.encoding.table_codes import Code, LevelCodes, PlainNumber, SharedHash, TableCounts
 from streamnb.encoding.table_encoding import TableEncoding
-from streamnb.encoding.table_scan import TableCounts
-from streamnb.encoding.terms import TermColumns
 from streamnb.encoding.text import TextEncoding
-from streamnb.fits.passes import StatisticTask
 from streamnb.passes.contract import RunOptions
+from streamnb.passes.passes import StatisticTask
 from streamnb.passes.run import run
+from streamnb.rows.boundary import is_dask
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.table_columns import ColumnPart
 from streamnb.rows.table_opening import as_table
@@ -39,7 +38,7 @@ NEW, ABSENT = "(new values)", "(missing)"
 
 @dataclass(frozen=True, eq=False)
 class Drift:
-    """How rows differ from those that a model has learned from, or from others.
+    """How rows differ from the training rows of a model, or from other rows.
 
     Attributes
     ----------
@@ -47,8 +46,8 @@ class Drift:
         "column"; "psi", the population stability index; "limit", which it exceeds by chance in one of 1,000 columns
         that have not moved; "moved", whether it is above both `threshold` and the limit; the shares of rows without a
         value, "missing_before" and "missing"; "new_values", the share of rows with a category that the model does not
-        know, NaN where none can be; and what changed most: "change", a value, with its share "before" and "after", or
-        the mean of a number. The largest index first.
+        know, NaN for columns without categories; and what changed most: "change", a value, with its share "before" and
+        "after", or the mean of a number. The largest index first.
     values : DataFrame
         "column", "value", "before" and "after": the share of each bin, category or word, by which columns are
         compared; "mean" and "deviation" of numbers.
@@ -56,7 +55,7 @@ class Drift:
         "column", "value", "rows_before" and "rows": the categories that the model does not know, the most frequent
         first.
     scores : DataFrame
-        Of each class: "before", its share of the labels of the fit, or the share predicted for the other rows; "after",
+        For each class: "before", its share of the training labels, or the share predicted for the other rows; "after",
         the share predicted for these rows; and their mean probability, "mean", with its quantiles "10 %", "50 %", "90
         %". For rows given as `before`, also "mean_before" and "psi" and "moved" of the probabilities, by deciles. For
         regressions the predictions; without probabilities no quantiles.
@@ -142,7 +141,7 @@ def drift(
         Columns that are left out.
     """
     pandas_for("drift")
-    X, others = (as_table(rows, named=preparation.encoding is not None) for rows in given)
+    X, others = (_collected(rows, preparation.encoding) for rows in given)
     threshold = arguments.finite_number("threshold", threshold, minimum=0.0)
     groups, ignore = groups_of(model, preparation), [ignore] if isinstance(ignore, str) else ignore
     names = [group.name for group in groups]
@@ -161,6 +160,13 @@ def drift(
         new = _looked_at(model, preparation, scan, opened, X)
         before = RowsCompared(scan) if others is None else _looked_at(model, preparation, scan, opened, others)
     return _drift(model, groups, before, new, threshold)
+
+
+def _collected(X: Any, encoding: Any) -> Any:
+    """Rows that can be read several times; a Dask data frame as a table, whose values can be counted."""
+    if isinstance(encoding, TableEncoding) and is_dask(X):
+        return encoding.tables_of(X)
+    return as_table(X, named=encoding is not None)
 
 
 def _looked_at(model: Any, preparation: Any, like: ColumnProfile, opened: Callable, X: Any) -> RowsCompared:
@@ -224,10 +230,14 @@ def _name(part: ColumnPart) -> str:
     return part.label if len(part.columns) == 1 else ", ".join(part.columns)
 
 
+def _names_of(n_features: int, names: Any) -> list[str]:
+    return [f"x{j}" for j in range(n_features)] if names is None else [*map(str, names)]
+
+
 def _of_terms(step: TermColumns, encoding: Any, names: Any) -> Iterator[ColumnGroup]:
     if encoding is None:
         coded: Any = [(None, None)] * step.n_features
-        names = [f"x{j}" for j in range(step.n_features)] if names is None else [*map(str, names)]
+        names = _names_of(step.n_features, names)
         gaps: Any = step.base.missing if step.base is not None else np.zeros(step.n_features, bool)
     else:
         coded = encoding.coded
@@ -241,7 +251,7 @@ def _of_terms(step: TermColumns, encoding: Any, names: Any) -> Iterator[ColumnGr
 
 
 def _of_firsts(step: BinEdges | CategoryColumns, names: Any) -> Iterator[ColumnGroup]:
-    names = [f"x{j}" for j in range(step.n_features)] if names is None else [*map(str, names)]
+    names = _names_of(step.n_features, names)
     categories = {*step.columns.tolist()} if isinstance(step, CategoryColumns) else {*range(step.n_features)}
     gaps = step.missing if isinstance(step, BinEdges) else np.zeros(step.n_features, bool)
     for j, (first, last) in enumerate(zip(step.firsts[:-1].tolist(), step.firsts[1:].tolist(), strict=True)):

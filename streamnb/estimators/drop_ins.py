@@ -178,7 +178,7 @@ class MultinomialNB(DiscreteNB):
 
 @persistence.register
 class ComplementNB(DiscreteNB):
-    """Complement naive Bayes (Rennie et al. 2003): ``score_y = sum_j x_j w_yj``, like scikit-learn's of this name.
+    """Complement naive Bayes (Rennie et al. 2003): ``score_y = sum_j x_j w_yj``, like scikit-learn's.
 
     With ``w_yj = -ln q_yj``, ``q_yj = (S_.j - S_yj + alpha_j) / sum_i (S_.i - S_yi + alpha_i)``; class
     probabilities are used only where there is a single class.

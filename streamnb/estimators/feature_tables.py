@@ -259,8 +259,12 @@ def contrasting_features(model: LinearModel, names: Any, class_: Any, against: A
     return frame_of(_columns(scale), rows)
 
 
-def contributions(model: LinearModel, names: Any, rows: Source, class_: Any, against: Any) -> Any:
+def contributions(
+    model: LinearModel, names: Any, rows: Source, class_: Any, against: Any, own: Source | None = None
+) -> Any:
     """A data frame of the contributions of the features of one row to a score, the largest first, and the intercept.
+
+    `own` has the row before a map was applied to its columns, if one was.
 
     Raises
     ------
@@ -274,6 +278,7 @@ def contributions(model: LinearModel, names: Any, rows: Source, class_: Any, aga
         )
     names, normals = names_of(names, model.n_features), normals_of(model)
     values, given = np.split(row_of(partial(_values, model), rows, 2 * model.n_features), 2)
+    given = given if own is None else row_of(dense_values, own, model.n_features)
     score = row_score(model, values, class_, against) if normals is None else normals.row_score(values, class_, against)
     order = np.argsort(-abs(score.parts), kind="stable")
     order = order[score.parts[order] != 0.0]
@@ -313,10 +318,15 @@ def row_of(function: Any, rows: Source, n_features: int) -> np.ndarray:
     return values[0]
 
 
+def dense_values(chunk: Chunk, survey: Any) -> np.ndarray:
+    """The values of a checked block as a dense array."""
+    matrix: Any = chunk.to_matrix()
+    return matrix.toarray() if sp.issparse(matrix) else np.asarray(matrix, np.float64)
+
+
 def _values(model: LinearModel, chunk: Chunk, survey: Any) -> np.ndarray:
     """The values that weights are multiplied by, and those of the rows if each has a column, (n_rows, 2 n_features)."""
-    matrices: list[Any] = [each.to_matrix() for each in (model.prepared(chunk, survey), chunk)]
-    values, given = (matrix.toarray() if sp.issparse(matrix) else matrix for matrix in matrices)
+    values, given = dense_values(model.prepared(chunk, survey), survey), dense_values(chunk, survey)
     values = values + model.absent
     values = values if model.scale is None else values * model.scale
     return np.hstack([values, given if given.shape == values.shape else values])

@@ -40,7 +40,7 @@ _FITTED = "stats_", "report_", "decay_", "class_weight_", "forgotten_", *OF_ROWS
 
 
 class IncrementalClassifier(Classifier):
-    """A classifier whose model follows from sums over the rows, which can be added in parts and taken away again.
+    """A classifier whose model is solved from sums over the rows, to which rows can be added, and removed again.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class IncrementalClassifier(Classifier):
     _gives_joint = False  # True where margins are joint log probabilities
     _keeps_batches = True  # False where statistics have no sums of parts of the rows
     _takes_indicator = False  # True where a row may have any number of labels
-    _indicator_advice = "take snb.LinearNB, which has a model for each label"  # for the error message
+    _indicator_advice = "use snb.LinearNB, which has a model for each label"  # for the error message
     class_weight_: Any = None
     forgotten_: tuple[str | int, ...] = ()
 
@@ -120,8 +120,8 @@ class IncrementalClassifier(Classifier):
             each class), by `text`. The encoding of raw rows is kept as `encoding_`, and predictions then take raw rows.
         y : (n_rows,) or, for `LinearNB`, (n_rows, n_labels)
             Labels: an array, or the name of one in the group of X, or of a column of a table X, which is then not a
-            feature. Streams bring their own. A 2-D y, dense or CSR, is an
-            indicator of labels, each of which is compared with the rest.
+            feature. Streams contain their own. A 2-D y, dense or CSR, is an indicator of labels, each compared with the
+            rest.
         sample_weight : (n_rows,), optional
             Counts as frequency.
         classes : array-like, optional
@@ -143,10 +143,10 @@ class IncrementalClassifier(Classifier):
         layer : str, optional
             The layer of AnnData to read in place of X, now and in predictions; kept as `layer_`. "raw" reads `raw`.
         keep : {"auto", "memory", "disk", "no"}
-            Where rows stay that are read more than once, for example to learn bins; as in `SoftmaxRegression.fit`.
+            Where to keep rows that are read more than once, for example to learn bins; as in `SoftmaxRegression.fit`.
         batch : (n_rows,), optional
             As in `scan`: `stats_` also keeps the sums of each batch, for ``markers(test=.., batch=True)``. The model is
-            the same. Rows that are added or forgotten later are scanned without batches, and refused.
+            the same. Rows cannot be added or forgotten later, as they would have no batches.
 
         Raises
         ------
@@ -176,14 +176,14 @@ class IncrementalClassifier(Classifier):
         memory_limit: Bytes = None,
         client: Any = None,
     ) -> Self:
-        """Add rows to those fitted before: the same result, to the last bit, as fitting all rows at once.
+        """Add rows to those fitted before; the result is the same, to the last bit, as fitting all rows at once.
 
         With `classes`, a label that is not listed is an error, in this call and all later ones. Without it, unlike in
         scikit-learn, new labels may appear at any time; for a 2-D y as further columns at the right.
 
-        New values of the categories of a table, and of ``family="categorical"``, become columns, which takes a pass of
-        their own. Bins, ranks, the median of missing numbers and the values that count as rare stay those of the first
-        rows, so that a fit of all rows may learn others.
+        New categories of a table, and of ``family="categorical"``, become columns, which takes an extra pass. Bins,
+        ranks, the median that replaces missing numbers and the set of rare values stay those of the first rows, so that
+        a fit to all rows may learn others.
 
         Parameters
         ----------
@@ -275,7 +275,7 @@ class IncrementalClassifier(Classifier):
     def forget(self, X: Rows, y: PerRow = None, *, sample_weight: PerRow = None, key: str | int | None = None) -> Self:
         """Remove fitted rows from the model, exactly as if they had never been seen.
 
-        Columns of a table that no row is left for are removed, too; its bins and rare values stay as they were learned.
+        Columns of a table that no remaining row has are removed, too; its bins and rare values stay as learned.
 
         Sums do not identify rows. An error is raised if the result is impossible: negative rows or weight of a class, a
         sum of squares below 0 or too small for the sum, more nonzero values than weight, sums without weight, and the
@@ -380,7 +380,7 @@ def reads_to_fit(
     """Learn what is done to rows, if anything, and scan them; the estimator keeps the statistics."""
     listed = row_checks.check_classes(classes)
     if batch is not None and not estimator._keeps_batches:
-        raise ValueError(f"batch={batch!r}: {type(estimator).__name__} keeps no sums of batches; take snb.LinearNB")
+        raise ValueError(f"batch={batch!r}: {type(estimator).__name__} keeps no sums of batches; use snb.LinearNB")
     estimator._check_params()
     rows = yield from opened_to_fit(estimator, given, options, layer)
     estimator._memory_limit, estimator._n_threads = options.memory_limit, options.n_threads
@@ -531,14 +531,17 @@ def check_complete(estimator: Any) -> None:
 
 
 def check_two_classes(estimator: Any, stats: Any) -> None:
-    """Raise where `fit` was given rows of one class only."""
+    """Raise where `fit` was given rows of one class only; warn where classes look like measured numbers."""
+    if stats.multilabel:
+        return
     seen = stats.classes[stats.weight > 0]
-    if len(seen) < 2 and not stats.multilabel:
+    if len(seen) < 2:
         beside = "" if len(seen) == len(stats.classes) else ", apart from classes of weight 0"
         raise ValueError(
             f"y holds one class only ({seen.tolist()}){beside}; {type(estimator).__name__} needs at least 2 classes "
             "(partial_fit accepts one class and waits for a second)"
         )
+    row_checks.warn_of_measured(seen, len(seen), stats.n_rows)
 
 
 def unchanged(margins: np.ndarray) -> np.ndarray:

@@ -48,7 +48,7 @@ from streamnb.solving.weight_paths import solve
 from streamnb.solving.weight_problem import check_feature_weight
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.second_moments import Products
-from streamnb.stats.totals import deviations
+from streamnb.stats.tables import deviations
 
 FAMILIES_OF_COUNTS = "multinomial", "poisson", "bernoulli"  # measurements are better off in bins
 
@@ -77,15 +77,15 @@ class LinearNB(IncrementalClassifier):
     Parameters
     ----------
     family : {"multinomial", "poisson", "bernoulli", "gaussian", "categorical", "auto"}, Family or Mixed
-        Distribution of each feature given the class. `Mixed` gives groups of columns their own families; "auto" does so
-        for a table by the kinds of its columns, and opens data frames by `table`, as paths always are. The values of
-        columns of `Categorical()` are learned in a separate pass, like bins.
+        Distribution of each feature given the class. `Mixed` gives groups of columns their own families; "auto" chooses
+        these from the types of a table's columns, and opens data frames with `table`, as paths always are. The values
+        of columns of `Categorical()` are learned in a separate pass, like bins.
     penalty : None, L1(tau), L2(tau), TopK(k), Decorrelation(tau), Separable(derivative, tau), Custom or a sum of them
         With one tau each; (6.2), Shishkova 2016.
     scheme : {"joint", "ovr", "ovo", "reference"}
         All classes against their pooled model, each against the rest, every pair, or each against one named class.
         Two classes make one problem. `predict_proba` does not exist for ovo. Each label of a 2-D y is compared with the
-        rows without it, or (reference) with a named label on the rows of the two alone; `predict` then returns the
+        rows without it, or (reference) with a named label on the rows of these two only; `predict` then returns the
         labels with a positive score, and the column of the reference is 0.
     reference : label, or snb.UNLABELLED
         The named class or label of scheme="reference"; of a 2-D y also the rows without any label.
@@ -94,9 +94,10 @@ class LinearNB(IncrementalClassifier):
     smoothing : "auto", float, "evidence", "empirical_bayes", or a prior
         The prior of the features in each class, such as BetaPrior, DirichletPrior, GammaPrior, NormalInverseGamma. A
         number s: Bernoulli Beta(s, s); multinomial alpha = s; Gaussian none; else s pseudo-rows at the mean of all
-        rows. "evidence": the s under which the training rows are most probable, `smoothing_`. "empirical_bayes": a
-        pseudo-rows of each value, divided as the classes are, a of each multinomial or categorical column by type-II
-        maximum likelihood; else s = 1. "auto" is that for ``family="auto"``, else 1. Priors may have a row per class.
+        rows. "evidence": the s that makes the training rows most probable, `smoothing_`. "empirical_bayes": pseudo-rows
+        of each value in proportion to the class sizes, their number chosen for each multinomial or categorical column
+        by type-II maximum likelihood; s = 1 for other families. "auto" means this for ``family="auto"``, and otherwise
+        1. Priors may have a row per class.
     binarize : float
         For Bernoulli, a feature is present where x > binarize.
     transform : {None, "binary", "log1p", "sqrt", "quantile_normal"}, tuple of steps, or Bins
@@ -107,7 +108,7 @@ class LinearNB(IncrementalClassifier):
     normalize : {None, "l1", "l2"}
         After the transform, each row is divided by its length.
     idf : bool
-        After that, feature j is multiplied by ln((1 + N) / (1 + df_j)) + 1, from the training rows.
+        Feature j is then multiplied by ln((1 + N) / (1 + df_j)) + 1, computed from the training rows.
     estimate : {"posterior_mean", "map", "mle"}
         The mean of the posterior, its mode (for families with a conjugate prior), or maximum likelihood without any
         prior; see `solve`.
@@ -137,7 +138,7 @@ class LinearNB(IncrementalClassifier):
     feature_names_in_ : (n_features,) str
         Only where X is a data frame with string column names, or rows whose columns have names.
     encoding_ : TextEncoding, SvmlightEncoding or None
-        How columns were made from texts or numbered in a file; predictions apply it to paths and strings.
+        How columns are made from texts or numbered in a file; predictions apply it to paths and strings.
     smoothing_ : float, "empirical_bayes" or a prior
         The prior that the model uses: `smoothing`, what "auto" stands for, or the number that "evidence" found.
     report_ : Report
@@ -244,7 +245,7 @@ class LinearNB(IncrementalClassifier):
                 "(a, g), or choose it with LinearNBCV"
             )
         if self.penalty is not None:
-            cure = "give one tau, choose it with LinearNBCV, or take all models from snb.solve"
+            cure = "give one tau, choose it with LinearNBCV, or use all models from snb.solve"
             check_one_tau(self.penalty, "LinearNB", cure)
 
     def _check_options(self, penalty: Any) -> None:
@@ -389,7 +390,7 @@ class LinearNB(IncrementalClassifier):
         return self._predictive() if arguments.one_of("predictive", predictive, [False, True]) else model, rows
 
     def predict(self, X: Rows, *, out: Any = None, predictive: bool = False) -> Any:
-        """Labels, (n_rows,), in the kind of X: NumPy, or lazy Dask for Dask.
+        """Predict labels, (n_rows,): a NumPy array, or a lazy Dask array if X is one.
 
         Parameters
         ----------
@@ -414,7 +415,7 @@ class LinearNB(IncrementalClassifier):
 
     @available_if(_calibrates)
     def predict_proba(self, X: Rows, *, out: Any = None, predictive: bool = False) -> Any:
-        """Class probabilities, (n_rows, K); arguments as for `predict`.
+        """Predict class probabilities, (n_rows, K); arguments as for `predict`.
 
         ==================== =======================================================================
         two classes          the sigmoid of the score, whatever the scheme
@@ -425,8 +426,8 @@ class LinearNB(IncrementalClassifier):
         ovo                  none: the method does not exist
         ==================== =======================================================================
 
-        The model takes features to be independent given the class; with many dependent features, probabilities are too
-        close to 0 and 1. `priors`, `class_weight` and `intercept_shift` change them, `loss` and `threshold` do not.
+        The model assumes that features are independent given the class; if many are not, probabilities are too close to
+        0 and 1. `priors`, `class_weight` and `intercept_shift` change them, `loss` and `threshold` do not.
         """
         model, rows = self._ready(X, predictive=predictive)
         return model.predict_proba(rows, out=out)
@@ -454,7 +455,7 @@ class LinearNB(IncrementalClassifier):
         Returns
         -------
         self
-            `LinearModel.sparsify`, of a model of a path, leaves the model as it is and returns a new model.
+            `LinearModel.sparsify`, for a model from a path, returns a new model instead.
         """
         check_is_fitted(self, "stats_")
         self._learned["_model"] = self._now("_model").sparsify()
@@ -580,7 +581,7 @@ class LinearNB(IncrementalClassifier):
     def _check_scanned_as_it_is(self, what: str) -> None:
         check_is_fitted(self, "stats_")
         if self._used_params["idf"]:
-            raise ValueError(f"{what} is of the values that were scanned, which idf=True multiplies; take idf=False")
+            raise ValueError(f"{what} is of the values that were scanned, which idf=True multiplies; use idf=False")
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 

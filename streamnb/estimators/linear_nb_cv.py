@@ -17,7 +17,15 @@ from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.parameters import boolean, one_of
 from streamnb.estimators.preparation import all_or_nothing, fitting, opened_to_read_again, steps_of_folds, with_step
 from streamnb.evaluation.scorers import as_scorer
-from streamnb.models.calibrating import AUTO, METHODS, check_calibrated
+from streamnb.models.calibrating import (
+    AUTO,
+    LEAST_FOLDS,
+    METHODS,
+    calibrated_out_of_fold,
+    check_calibrated,
+    check_calibration,
+    check_enough_classes,
+)
 from streamnb.models.linear import LinearModel
 from streamnb.passes.contract import Reading, Report, RunOptions
 from streamnb.passes.run import run_reads
@@ -36,7 +44,6 @@ from streamnb.selection.cross_validation import (
     with_maps,
 )
 from streamnb.selection.folded_scan import scan_maps, whole
-from streamnb.selection.out_of_fold import LEAST_FOLDS, calibrated_out_of_fold, check_calibration, check_enough_classes
 from streamnb.selection.score_table import RULES, GridScores, check_choice, check_rule
 from streamnb.solving.normal_models import is_own
 from streamnb.solving.weight_paths import weight_path
@@ -48,10 +55,6 @@ _JUDGED = (  # parameters that scores depend on
     *("family", "penalty", "scheme", "reference", "overlap"),
     *("folds", "repeats", "scoring", "seed", "return_train_score"),
 )
-
-
-def _same(a: Any, b: Any) -> bool:
-    return a is b or np.array_equal(a, b)
 
 
 @persistence.register
@@ -75,29 +78,29 @@ class LinearNBCV(LinearNB):
     repeats : int
         How many times the rows are split into folds.
     scoring : str, callable or list of such
-        A name such as "roc_auc", "accuracy", "f1_macro", "neg_log_loss", or a function of an `Evaluation`; the greater
-        the better. An unknown name lists all. For more than two classes "roc_auc" is the mean over
-        classes, each against the rest; "roc_auc_reference", for scheme="reference", that of each class or label u by
-        its margin on the rows of u and of the reference alone. Of a list the first chooses, and `cv_results_` has
-        mean_test_<scoring> and its like of all, beside mean_test_score of the first; none is read twice.
+        A name such as "roc_auc", "accuracy", "f1_macro", "neg_log_loss" (the error for an unknown name lists all), or a
+        function of an `Evaluation`; greater is better. For more than two classes "roc_auc" is the mean over classes,
+        each against the rest; "roc_auc_reference", for scheme="reference", that of each class or label u by its margin
+        on the rows of u and of the reference alone. The first of a list decides; `cv_results_` has mean_test_score for
+        it, and mean_test_<scoring> and so on for each of the list, without further reads.
     rule : {"best", "parsimonious", "one_se", "per_split"}
         The point with the highest mean score; or the one with the fewest features whose mean is within 1 % of it, or
-        within one standard error of it. "per_split" gives each class a number of features of its own, for `TopK`:
-        procedure 7.1, Shishkova 2016. In each split that is the smallest k whose score lies less than 0.01 below the
-        best of the split, k_s = min {k: AUC_s(k) > max AUC_s - 0.01}, and in the model their mean over splits, halves
-        rounded up, which need not be on the grid. (Taus of other penalties are those of the best point.)
+        within one standard error of it. "per_split" gives each class its own number of features, for `TopK`: procedure
+        7.1, Shishkova 2016. In each split this is the smallest k whose score lies less than 0.01 below the best of the
+        split, k_s = min {k: AUC_s(k) > max AUC_s - 0.01}, and in the model their mean over splits, halves rounded up,
+        which need not be on the grid. (Taus of other penalties are those of the best point.)
     seed : int
     return_train_score : bool
         Also score each row by the models that have seen it, in the same scan: `cv_results_` then has mean_train_score,
         std_train_score, split<s>_train_score and class_train_score_<label> too. This takes `folds` times as many scores
         of each row.
     scheme, reference, overlap, smoothing, binarize, transform, normalize, idf, estimate, priors, feature_weight
-        As for `LinearNB`. Some of these learn from rows before the scan: the quantile-normal map, bins, values of
-        categories, and maps that a family tries. For the models of a fold they are learned from the rows outside it,
-        in the same pass; `stats_` then has no folds. All rows decide which columns have a bin for missing values or
-        take log1p, and how tables and texts became columns. `search` learns the latter outside each fold, too.
+        As for `LinearNB`. Some of these are learned from rows before the scan: the quantile-normal map, bins, values of
+        categories, and maps that a family tries. The models of a fold learn them from the rows outside it, in the same
+        pass; `stats_` then has no folds. All rows decide which columns have a bin for missing values or take log1p, and
+        how tables and texts became columns. `search` learns the latter outside each fold, too.
     loss, threshold, reject_label
-        As for `LinearNB`, for predictions of the chosen model. Scores judge the likeliest classes.
+        As for `LinearNB`, for predictions of the chosen model. Cross-validation scores use the most probable classes.
     calibration : {None, "auto", "sigmoid", "isotonic", "matrix"}
         Calibrate the probabilities of the chosen model, as `calibrate` does, on out-of-fold scores of 10,000 rows
         (fewer for large rows or thousands of classes; more of rare classes, with lower weights). It takes at least 5
@@ -113,7 +116,7 @@ class LinearNBCV(LinearNB):
         One entry for each grid point: params, param_<kind>, mean_test_score, std_test_score, rank_test_score,
         split<s>_test_score with s = repeat * folds + fold, class_test_score_<label>, n_features. NaN where a fold
         lacks a class; means are over the others. low_test_score and high_test_score are a 95 % interval of the mean,
-        corrected for training sets that overlap (Nadeau and Bengio 2003), which is approximate. Where ROC AUC or
+        corrected for overlapping training sets (Nadeau and Bengio 2003), which is approximate. Where ROC AUC or
         average precision are computed from histograms, for many rows and models, mean_test_score_error is a bound on
         the error of mean_test_score; it is wide where so few features are left that many rows have equal scores.
     n_features_per_class_ : (K,) int
@@ -192,10 +195,7 @@ class LinearNBCV(LinearNB):
         self.folds, self.repeats, self.scoring, self.rule = folds, repeats, scoring, rule
         self.seed, self.return_train_score, self.calibration = seed, return_train_score, calibration
 
-    @property
-    def best_(self) -> dict[str, Any]:
-        """The former name of `best_params_`."""
-        return guesses.renamed_best(self)
+    best_ = property(guesses.renamed_best)  # the former name of `best_params_`
 
     # ---- fitting -----------------------------------------------------------------------------------------------------
 
@@ -222,7 +222,7 @@ class LinearNBCV(LinearNB):
         X, y, sample_weight, classes, progress, n_threads, memory_limit, client, layer, keep
             As for `LinearNB.fit`; X is read twice.
         groups : (n_rows,), optional
-            Labels, or the name of a column of X, which is no feature then; rows of one group are in one fold.
+            Labels, or the name of a column of X, which is then not a feature; rows of one group are in one fold.
         checkpoint : path, optional
             As in `scan`: an interrupted first scan is resumed, and not repeated if the second was interrupted; the
             second starts again.
@@ -239,8 +239,8 @@ class LinearNBCV(LinearNB):
         Warns
         -----
         StreamnbWarning
-            A fold lacks a class; a penalty is clearly best at the end of those tried; or, before the second scan,
-            judging so many models of so many classes will take minutes.
+            A fold lacks a class; the best penalty clearly lies at an end of the grid; or the second scan will take
+            minutes, as there are so many models and classes to score.
         """
         classes = row_checks.check_classes(classes)
         with fitting(self, progress, n_threads, memory_limit, client, keep, checkpoint) as options:
@@ -332,9 +332,9 @@ class LinearNBCV(LinearNB):
         if options.get("calibration") is not None:
             raise ValueError(f"calibration={options['calibration']!r} needs scores of the rows; use fit, or calibrate")
         wanted = {**vars(self), **options}
-        changed = [name for name in _JUDGED if name in options or not _same(wanted[name], self._judged[name])]
+        changed = [name for name in _JUDGED if name in options or not np.array_equal(wanted[name], self._judged[name])]
         if changed:
-            raise ValueError(f"{changed[0]}={wanted[changed[0]]!r} asks for other scores of the rows; use fit")
+            raise ValueError(f"{changed[0]}={wanted[changed[0]]!r} needs new scores of the rows; use fit")
         with all_or_nothing(self):
             self.rule = arguments.one_of("rule", options.pop("rule", self.rule), RULES)
             check_rule(self.rule, self._grid(), as_scorer(self.scoring), self.scheme)

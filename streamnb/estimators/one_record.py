@@ -9,10 +9,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from streamnb.encoding.bins import TermColumns
 from streamnb.encoding.records import Row, TableRecords, Unusual, numbers_of, records_of
-from streamnb.encoding.terms import TermColumns
 from streamnb.estimators.preparation import Preparation, names_of
-from streamnb.export.as_portable import portable
+from streamnb.models.as_portable import portable
 from streamnb.models.linear import LinearModel, OddsModel
 from streamnb.models.tree import TreeModel
 from streamnb.problem.schemes import TwoClasses, probabilities

@@ -18,7 +18,7 @@ from sklearn.utils.validation import validate_data
 
 from streamnb.core import arguments, memory, row_checks
 from streamnb.core.messages import listed, warn
-from streamnb.encoding.bins import BinEdges
+from streamnb.encoding.bins import BinEdges, TermColumns
 from streamnb.encoding.bins import warn_of_beyond as warn_of_numbers_beyond
 from streamnb.encoding.category_columns import CategoryColumns
 from streamnb.encoding.encoding import Encoding
@@ -33,7 +33,6 @@ from streamnb.encoding.learning import (
 )
 from streamnb.encoding.opening import opened, opened_for
 from streamnb.encoding.table_encoding import TableEncoding
-from streamnb.encoding.terms import TermColumns
 from streamnb.passes.contract import Reading, RunOptions
 from streamnb.passes.run import run_reads
 from streamnb.problem.family import Family
@@ -294,10 +293,10 @@ def with_step(estimator: Any, step: LearnedStep) -> Any:
 
 def opened_as_fitted(estimator: Any, X: Any, *beside: Any, labelled: bool = True) -> Source:
     """Open rows to be scored, or to be added to the fit, with their labels and weights."""
-    return prepared(estimator._preparation.step, _opened_columns(estimator, X, *beside, labelled=labelled))
+    return prepared(estimator._preparation.step, opened_columns(estimator, X, *beside, labelled=labelled))
 
 
-def _opened_columns(estimator: Any, X: Any, *beside: Any, labelled: Labelled = True) -> Source:
+def opened_columns(estimator: Any, X: Any, *beside: Any, labelled: Labelled = True) -> Source:
     """The same before the learned step."""
     known, look = estimator._preparation, partial(check_features, estimator)
     how = {"look": look, "layer": known.layer, "names": names_of(estimator), "label": known.label}
@@ -309,7 +308,7 @@ def opened_to_add(estimator: Any, X: Any, y: Any, sample_weight: Any, options: R
     X, step = grown(estimator, X, options), estimator._preparation.step
     if not isinstance(step, CategoryColumns) or _is_numbered(estimator):
         return opened_as_fitted(estimator, X, y, sample_weight)
-    rows = _opened_columns(estimator, X, y, sample_weight)
+    rows = opened_columns(estimator, X, y, sample_weight)
     if not rows.read_once:
         learning = learned_levels(lambda _: step.columns, rows, options, type(estimator).__name__, None)
         more = cast(CategoryColumns, run_reads(learning).whole)
@@ -384,7 +383,7 @@ def _warn_of_step(estimator: Any, step: LearnedStep, stats: Any) -> None:
         new = applied.new(weights, total)
         if new.any():
             each = ", ".join(f"{new[j]:,g} of {names[j]!r}" for j in np.flatnonzero(new))
-            warn(f"X has categories that the first rows had not, and have no effect: {each}, in {total:,g} rows")
+            warn(f"X has categories that the first rows lacked, which have no effect: {each}, in {total:,g} rows")
     elif isinstance(applied, QuantileNormal) and not few and not stats.options.by_length:
         beyond = names[applied.mostly_beyond(stats)].tolist()
         if beyond:

@@ -45,7 +45,7 @@ def _adds_up(selector: FeatureSelector) -> bool:
 
 @persistence.register
 class FeatureSelector(SelectorMixin, BaseEstimator):
-    """Select the k features that tell most about the class, in one or two scans of data of any size.
+    """Select the k features that are most informative about the class, in one or two scans of data of any size.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
         its own parameters, such as ``snb.FCBF(delta=0.05)``: "fcbf", "sfs", "iwss", "backward", "exhaustive",
         "relief", "trees". A search reads the rows a second time, so that X must be readable twice.
     k : int, "all" or "auto"
-        How many features to keep; ties go to the first columns. "all" ranks and keeps every feature. "auto": as many
-        as a search finds good; "fcbf" and "iwss" never keep more than that.
+        How many features to keep; ties go to the first columns. "all" ranks and keeps every feature. "auto": as many as
+        a search chooses; "fcbf" and "iwss" never keep more than that.
     values : {"presence", "value", "bins"}
         What the criteria of presence and "chi2" distinguish: whether x is present; "value": the whole numbers 0, 1, ..,
         n_bins - 1; "bins": bins of any values. The last two keep a histogram, see `scan`.
@@ -151,7 +151,7 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
     _saved = "params", "fitted", "step", "ranked"
     _keeps_batches = False
     _takes_indicator = False
-    _indicator_advice = "take snb.LinearNB, which has a model for each label"
+    _indicator_advice = "use snb.LinearNB, which has a model for each label"
     meta_ = None
     encoding_ = preparation.encoding
     label_ = preparation.label

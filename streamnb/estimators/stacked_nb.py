@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import compress
 from typing import Any, Self
 
+import numpy as np
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from streamnb.core import memory, messages, persistence
+from streamnb.core import memory, messages, persistence, row_checks
 from streamnb.encoding.learning import matrix, to_learn
 from streamnb.encoding.opening import opened
 from streamnb.encoding.records import Unusual
@@ -21,15 +23,18 @@ from streamnb.estimators.linear_nb_cv import LinearNBCV
 from streamnb.estimators.preparation import OF_ROWS, fitting, opened_to_fit, restore_rows, state_of_rows
 from streamnb.estimators.trained import TrainedClassifierCV
 from streamnb.estimators.trained_models import LeastSquaresClassifier, SoftmaxRegression
-from streamnb.fits.passes import Pass
-from streamnb.models.linear import LinearModel
+from streamnb.models.linear import LinearModel, scaled
 from streamnb.models.on_demand import UnheldModel
-from streamnb.models.stacked import MarginColumns, Margins, MarginsOutOfFold, n_margins
 from streamnb.passes.contract import Report, RunOptions
+from streamnb.passes.passes import Pass
 from streamnb.passes.run import run_reads
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
+from streamnb.rows.boundary import surveyed
+from streamnb.rows.preparing import LearnedStep
+from streamnb.rows.row_blocks import Chunk
 from streamnb.rows.source import PreparedSource, Source
+from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import folding_of, run_scans
 from streamnb.selection.score_table import check_choice
 from streamnb.stats.class_stats import ClassStats
@@ -43,11 +48,11 @@ _NAMED = "family of a LinearNB"  # the key in files of a family that was given w
 class StackedNB(Classifier):
     """Naive Bayes models of several families, and a second model that weighs their margins.
 
-    Naive Bayes margins are overconfident, each family in its own way, and predict better together than the best alone.
-    One scan sums the rows of all folds for all families. The second level learns from the margins of each row by the
-    models of the rows outside its fold, side by side (Wolpert 1992, Stacked generalization, Neural Networks 5). Margins
-    are computed while rows are read and never stored. So the label of a row does not affect its margins, and the number
-    of rows is not limited by memory. New rows get the mean margins by the models of all folds.
+    Naive Bayes margins are overconfident, each family in its own way; together they predict better than the best alone.
+    One scan sums the rows of all folds for all families. The second level learns from the margins that each row gets
+    from the models fitted without its fold, side by side (Wolpert 1992, Stacked generalization, Neural Networks 5).
+    Margins are computed while rows are read and never stored. So the label of a row does not affect its margins, and
+    the number of rows is not limited by memory. For new rows, margins are averaged over the models of all folds.
 
     Parameters
     ----------
@@ -58,9 +63,9 @@ class StackedNB(Classifier):
         ``snb.Gaussian(covariance="full", shrinkage=(0.0, 0.1))``, or an estimator such as
         ``snb.SoftmaxRegression(l2=10.0)``, and for a 2-D y `LeastSquaresClassifier` or `LabelSpace`. By default
         ``SoftmaxRegression(tol=1e-2)``, for a 2-D y ``LeastSquaresClassifier(100.0, solver="products",
-        standardize=True)``: each label has a model of the margins of all. Margins reach tens and hundreds, so choose
-        penalties accordingly. A classifier that chooses or calibrates by folds is refused: margins of other rows depend
-        on the labels of rows that it would hold out. `snb.search` compares whole stacks.
+        standardize=True)``: each label is modelled on the margins of all labels. Margins reach tens and hundreds, so
+        choose penalties accordingly. A classifier that chooses or calibrates by folds is refused: margins of other rows
+        depend on the labels of rows that it would hold out. `snb.search` compares whole stacks.
     folds : int or (n_rows,) ints
         Number of folds, or the fold of each row, numbered from 0; see `fold_numbers`.
     seed : int
@@ -110,7 +115,7 @@ class StackedNB(Classifier):
         X, y, sample_weight, progress, n_threads, client, layer, keep
             As for `LinearNB.fit`; X is read at least twice.
         groups : (n_rows,), optional
-            Labels, or the name of a column of X, which is no feature then; rows of one group are in one fold.
+            Labels, or the name of a column of X, which is then not a feature; rows of one group are in one fold.
         memory_limit : int or str, optional
             Bytes that the class sums of all families may take, then the weights of the models of all folds, then the
             second level; half of the free memory by default.
@@ -174,7 +179,7 @@ class StackedNB(Classifier):
         lacking = rest.classes[rest.weight == 0.0]
         if len(lacking) and not rest.multilabel and len(lacking) > len(rest.classes) - 2:
             raise ValueError(
-                f"y holds one class only outside fold {fold}; take fewer folds, another seed, or folds= that mix the "
+                f"y holds one class only outside fold {fold}; use fewer folds, another seed, or folds= that mix the "
                 "classes"
             )
         if len(lacking):
@@ -206,7 +211,7 @@ class StackedNB(Classifier):
             _check_member(family)
         words = [repr(family) for family in self.families]
         if twice := [word for word in words if words.count(word) > 1]:
-            raise ValueError(f"families has {twice[0]} twice; each should be there once")
+            raise ValueError(f"families has {twice[0]} twice; list each once")
         _check_final(self.final)
         check_choice("joint", self.folds, 1, self.seed, "accuracy", "best")
 
@@ -317,12 +322,137 @@ def _check_member(given: Any) -> None:
 def _check_final(given: Any) -> None:
     if given is None or isinstance(given, str | Family):
         if given is not None and as_family(given).nonnegative:
-            raise ValueError(f"final={given!r} takes no negative values, which margins have; take 'gaussian'")
+            raise ValueError(f"final={given!r} takes no negative values, which margins have; use 'gaussian'")
         return
     if not isinstance(given, Classifier):
         raise TypeError(f"final={given!r} should be a family, or an unfitted classifier of this package")
     if isinstance(given, LinearNBCV | TrainedClassifierCV) or getattr(given, "calibration", None) is not None:
         raise ValueError(
             f"final={given!r} chooses or calibrates by folds, and margins of other rows depend on labels that it would "
-            "hold back; give one setting, compare stacks with snb.search, and calibrate(X, y) by rows held back"
+            "hold back; give one setting, compare stacks with snb.search, and calibrate(X, y) on held-out rows"
         )
+
+
+MADE_BYTES = 16 << 20  # bytes of margins computed at once
+FEW_ROWS = 256
+
+
+def n_margins(models: list[LinearModel]) -> int:
+    """Return how many margins the models compute for a row."""
+    return sum(len(model.intercept_) for model in models)
+
+
+def margins_of(models: list[LinearModel], chunk: Chunk) -> np.ndarray:
+    """Return the scores of the rows of weights of all models for a block, (n_rows, n_margins).
+
+    A class without rows in the fit of a model has margin 0 for all rows.
+    """
+    known = surveyed(chunk)
+    margins = np.hstack([model.margins(*known) for model in models])
+    return np.where(np.isfinite(margins), margins, 0.0)
+
+
+class Margins(LearnedStep):
+    """Columns that are margins of models."""
+
+    sparse = False
+
+    @property
+    def _models(self) -> list[LinearModel]:
+        """One set of models."""
+        raise NotImplementedError
+
+    @property
+    def n_features(self) -> int:
+        return self._models[0].n_features
+
+    @property
+    def n_columns(self) -> int:
+        return n_margins(self._models)
+
+    @property
+    def at_once(self) -> int:  # type: ignore[override]
+        return max(MADE_BYTES // (8 * self.n_columns), FEW_ROWS)
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False, repr=False)
+class MarginColumns(Margins):
+    """Margins for unseen rows: the mean over the models of all folds.
+
+    Models of all rows would have margins on another scale than those that the second level was fitted on; for counts,
+    margins grow with the number of rows.
+
+    Attributes
+    ----------
+    members : list, for each family the models whose margins are averaged; linear ones are merged by mean weights
+    """
+
+    members: list[list[LinearModel]]
+
+    @classmethod
+    def of(cls, of_folds: list[list[LinearModel]]) -> MarginColumns:
+        """Average the models of several folds, each a list by family."""
+        return cls([_mean(list(models)) for models in zip(*of_folds, strict=True)])
+
+    @property
+    def _models(self) -> list[LinearModel]:
+        return [models[0] for models in self.members]
+
+    def applied(self, chunk: Chunk, survey: Any = None) -> np.ndarray:
+        """Return the margins of the rows of a block."""
+        row_checks.check_n_features(chunk.shape[1], self.n_features, "the models of the stack")
+        of_models = [[margins_of([model], chunk) for model in models] for models in self.members]
+        return np.hstack([sum(margins) / len(margins) for margins in of_models])
+
+    def _check_loaded(self) -> None:
+        if not self.members or not all(self.members):
+            raise ValueError("members should be lists of at least one model")
+        if len({model.n_features for models in self.members for model in models}) > 1:
+            raise ValueError("all models of a stack should have the same features")
+
+
+def _mean(models: list[LinearModel]) -> list[LinearModel]:
+    """Merge linear models into one with the mean score; return other models unchanged."""
+    first = models[0]
+    linear = all(type(model) is LinearModel and model.second is None for model in models)
+    if not linear or any(sp.issparse(model.weights) for model in models):
+        return models
+    weights, intercepts = np.zeros(first.weights.shape), np.array([model.intercept_ for model in models])
+    for model in models:
+        weights += scaled(model.weights, model.scale) / len(models)
+    known = np.isfinite(intercepts)  # ignores folds without the class
+    mean = np.where(known, intercepts, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    return [replace(first, weights=weights, intercept_=mean, scale=None)]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MarginsOutOfFold(Margins):
+    """Margins of each row by the models of the rows outside its fold.
+
+    Attributes
+    ----------
+    of_folds : list, for each fold the models without it
+    folding : Folding
+    numbers : (n_rows,) or None
+        Group or fold number of each row, if the folding is defined by these.
+    """
+
+    of_folds: list[list[LinearModel]]
+    folding: Folding
+    numbers: np.ndarray | None = None
+
+    @property
+    def _models(self) -> list[LinearModel]:
+        return self.of_folds[0]
+
+    def applied(self, chunk: Chunk, survey: Any = None) -> np.ndarray:
+        """Return the margins of the rows of a block, each by the models of its fold."""
+        first, n_rows = chunk.first_row, chunk.shape[0]
+        numbers = None if self.numbers is None else self.numbers[first : first + n_rows]
+        folds = self.folding.numbers(first, n_rows, numbers, 0)
+        out = np.empty((n_rows, self.n_columns))
+        for fold in np.unique(folds).tolist():
+            rows = np.flatnonzero(folds == fold)
+            out[rows] = margins_of(self.of_folds[fold], chunk.picked(rows))
+        return out

@@ -35,7 +35,7 @@ from streamnb.estimators.preparation import (
     steps_of_folds,
 )
 from streamnb.evaluation.scorers import as_scorer
-from streamnb.models.calibrating import AUTO, METHODS
+from streamnb.models.calibrating import AUTO, LEAST_FOLDS, METHODS, check_enough_classes
 from streamnb.models.linear import LinearModel
 from streamnb.passes.checkpoint import checkpoint_folder
 from streamnb.passes.contract import Reading, Report, RunOptions
@@ -55,16 +55,17 @@ from streamnb.selection.fold_models import (
     judged_models,
     scores_by_read,
     scores_by_reads,
+    starts_from_middle,
 )
 from streamnb.selection.folded_scan import ScannedRows, scan_to_train
-from streamnb.selection.out_of_fold import LEAST_FOLDS, check_enough_classes
 from streamnb.selection.score_table import GridScores, check_choice, warn_of_ends
+from streamnb.solving.learner import FittedModel, Learner
+from streamnb.solving.method import Method
+from streamnb.solving.objectives import check_strength
+from streamnb.solving.row_path import AT_ONCE
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.stability import ColumnProfile, checked_profile
-from streamnb.stats.totals import deviations
-from streamnb.training.learner import FittedModel, Learner
-from streamnb.training.method import Method
-from streamnb.training.objectives import check_strength
+from streamnb.stats.tables import deviations
 
 _FITTED = "model", "n_features", "history", "converged", "report", "calibrated", "step", "sums", *OF_ROWS
 _OF_LEARNERS = {each.name for each in fields(Learner)} - {"name", "method"}
@@ -84,7 +85,7 @@ def learner_of(estimator: TrainedClassifier, method: Method, **more: Any) -> Lea
 
 
 class TrainedClassifier(Classifier):
-    """A linear classifier whose weights minimise a sum over the rows, trained by one scan and a few further reads.
+    """A linear classifier whose weights minimise a sum over the rows, trained in one scan and a few further reads.
 
     A subclass defines the parameters and the learner. Everything after training follows from `LinearModel`.
     """
@@ -156,17 +157,17 @@ class TrainedClassifier(Classifier):
         layer : str, optional
             As in `LinearNB.fit`.
         keep : {"auto", "memory", "disk", "no"}
-            Where rows stay for further reads, as the first read prepared them: in memory, up to a quarter of
-            `memory_limit`, and beyond that in scratch on the local disk (see `set_scratch`); in memory alone; on disk
-            alone; or nowhere, so that each read takes them from X. "auto" keeps what takes long to prepare, such as
-            texts, tables and streams. Results are the same; `report_` has what came from where.
+            Where to keep rows, as the first read prepared them, for further reads: in memory, up to a quarter of
+            `memory_limit`, and then in scratch on the local disk (see `set_scratch`); only in memory; only on disk; or
+            nowhere, so that each read takes them from X. "auto" keeps rows that are slow to prepare, such as texts,
+            tables and streams. Results are the same; `report_` says what came from where.
 
         Raises
         ------
         ValueError, TypeError
             An argument or a value is wrong: the message names it. There is only one class; rows can be read only once;
-            a stream gave other rows in a later read; or the rows are separable and there is no penalty, so
-            that no optimum exists.
+            a stream gave other rows in a later read; or the rows are separable without a penalty, so that no optimum
+            exists.
         DataError
             Data cannot be read.
         MemoryError
@@ -175,8 +176,8 @@ class TrainedClassifier(Classifier):
         Warns
         -----
         StreamnbWarning
-            All reads were used before the gradient was small enough; the model is the last one. Or rows could not be
-            kept, for example because a disk is full, and were read from X again.
+            The gradient was not small enough after the last read, whose model is kept. Or rows could not be kept, for
+            example because a disk is full, and were read from X again.
         """
         with fitting(self, progress, n_threads, memory_limit, client, keep, checkpoint) as options:
             run_reads(self._fit((X, y, sample_weight), options, layer))
@@ -210,7 +211,9 @@ class TrainedClassifier(Classifier):
         folds = vars(self).get("folds", None if learner.calibration is None else LEAST_FOLDS)
         return learner.moments, folds, learner.pooled, n_features
 
-    def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
+    def _plan_reads(
+        self, n_features: int, n_rows: int, n_folds: int, limit: int, given: Source | None = None
+    ) -> dict[str, int]:
         """For `snb.plan`: the memory of models with n_rows rows of weights, and the largest number of reads."""
         learner = self._learner()
         n_models = 1 if learner.calibration is None else LEAST_FOLDS
@@ -252,8 +255,8 @@ class TrainedClassifier(Classifier):
     def _gives_probabilities(self) -> bool:
         if self._learner().scheme != "joint" and not self._calibrated:
             raise AttributeError(
-                "scores are no probabilities before they are calibrated: fit with calibration='sigmoid', or call "
-                "calibrate(X, y) with rows held back"
+                "scores are not probabilities until they are calibrated: fit with calibration='sigmoid', or call "
+                "calibrate(X, y) with held-out rows"
             )
         return True
 
@@ -329,10 +332,7 @@ class TrainedClassifierCV(TrainedClassifier):
     max_passes: int
     best_params_: dict[str, Any]
 
-    @property
-    def best_(self) -> dict[str, Any]:
-        """The former name of `best_params_`."""
-        return guesses.renamed_best(self)
+    best_ = property(guesses.renamed_best)  # the former name of `best_params_`
 
     def _grid(self, n_labels: int | None = None) -> list[dict[str, Any]]:
         kinds = [name for name in POINT if name in self.get_params()]
@@ -377,10 +377,10 @@ class TrainedClassifierCV(TrainedClassifier):
             As for `SoftmaxRegression.fit`. The progress bar shows the current read, and the mean held-out score and
             objective of the best penalty so far.
         groups : (n_rows,), optional
-            Group labels, or the name of a column of X, which is no feature then; the rows of one group are in one fold.
+            Group labels, or the name of a column of X, which is then not a feature; rows of one group are in one fold.
         memory_limit : int or str, optional
             Bytes that class sums may take, and that all open models together may take; half of the free memory by
-            default. Where not all models fit, they are trained in groups, each with its own reads, after a warning;
+            default. If not all models fit, they are trained in groups, each with its own reads, after a warning;
             the choice is the same. `snb.plan(X, y, model=..)` predicts this before any row is read.
         checkpoint : path, optional
             A folder for the results of the scan and of each read, as large as the weights of all open models. An
@@ -399,8 +399,8 @@ class TrainedClassifierCV(TrainedClassifier):
         Warns
         -----
         StreamnbWarning
-            A fold lacks a class; models train in groups; a penalty is clearly best at the end of those tried; or the
-            score still rose with the last of `max_passes` reads.
+            A fold lacks a class; models train in groups; the best penalty clearly lies at an end of those tried; or the
+            score was still rising at the last of `max_passes` reads.
         """
         with fitting(self, progress, n_threads, memory_limit, client, keep, checkpoint) as options:
             run_reads(self._fit((X, y, sample_weight), options, layer, groups))
@@ -459,19 +459,28 @@ class TrainedClassifierCV(TrainedClassifier):
         """Warn where more reads could have improved the result."""
         if self.best_params_["max_passes"] == self.max_passes and not fitted.converged:
             messages.warn(
-                f"max_passes={self.max_passes} reads were spent, and the last gave the best score; the model is "
-                "usable, more reads may make it better"
+                f"max_passes={self.max_passes} reads were used, and the last gave the best score; the model is "
+                "usable, but more reads may improve it"
             )
 
-    def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
-        learner = self._learner()
+    def _plan_reads(
+        self, n_features: int, n_rows: int, n_folds: int, limit: int, given: Source | None = None
+    ) -> dict[str, int]:
+        learner, options = self._learner(), RunOptions(memory_limit=limit)
         n_rows, n_pooled = max(n_rows, learner.method.n_columns(n_rows)), len(learner.pooled)
+        grid, further = self._grid(n_rows), learner.most_reads + learner.reads_to_calibrate
+        if given is not None and given.n_rows:
+            sizes = given.n_rows, n_features, n_rows
+            if learner.judged_in_memory(*sizes, given.nbytes / given.n_rows, grid, options):
+                at_once = ModelGroups(AT_ONCE, 8 * n_features * n_rows, AT_ONCE)
+                return at_once.planned(learner.n_scans + 1 + further) | {"n_models": len(grid) * n_folds}
         tables = 8 * (n_folds + 1) * n_features * (n_pooled + (len(learner.moments) - n_pooled) * n_rows)
         beside = tables + bytes_of_data(n_features, n_rows, n_folds)
-        n_models, options = len(self._grid(n_rows)) * n_folds, RunOptions(memory_limit=limit)
-        groups = ModelGroups.of(learner.method, n_models, n_features, n_rows, options, beside=beside)
+        groups = ModelGroups.of(learner.method, len(grid) * n_folds, n_features, n_rows, options, beside=beside)
         judging = learner.n_scans + groups.n_groups * (learner.most_reads + learner.method.scoring_reads)
-        return groups.planned(judging + learner.most_reads + learner.reads_to_calibrate)
+        if given is not None and starts_from_middle(learner.method, grid, given.n_rows or 0, n_features * n_rows):
+            judging += groups.n_groups + learner.most_reads + 1
+        return groups.planned(judging + further)
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -484,7 +493,7 @@ class TrainedClassifierCV(TrainedClassifier):
         for scoring in self.scoring if isinstance(self.scoring, list | tuple) else [self.scoring]:
             if scheme != "joint" and isinstance(scoring, str) and "probabilities" in as_scorer(scoring).needs:
                 raise ValueError(
-                    f"scoring={scoring!r} needs probabilities, and {type(self).__name__} scores by margins; take "
+                    f"scoring={scoring!r} needs probabilities, and {type(self).__name__} scores by margins; use "
                     "scoring='roc_auc' or 'accuracy', or SoftmaxRegressionCV"
                 )
 

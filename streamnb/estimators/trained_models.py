@@ -9,18 +9,18 @@ from streamnb.estimators.parameters import number_above_0
 from streamnb.estimators.preparation import StepRequest
 from streamnb.estimators.trained import TrainedClassifier, TrainedClassifierCV, learner_of
 from streamnb.estimators.transformers import Bins
-from streamnb.training.conjugate import LabelSpaceMethod, LeastSquaresMethod
-from streamnb.training.fitting import DescentMethod
-from streamnb.training.generalized import CorrectionsMethod
-from streamnb.training.learner import Learner
-from streamnb.training.objectives import softmax_of, squared_hinge_of
+from streamnb.solving.fitting import DescentMethod
+from streamnb.solving.generalized import CorrectionsMethod
+from streamnb.solving.learner import Learner
+from streamnb.solving.least_squares import LabelSpaceMethod, LeastSquaresMethod
+from streamnb.solving.objectives import softmax_of, squared_hinge_of
 
 LOG_ODDS = 2.0  # per unit of margin
 
 
 @persistence.register
 class SoftmaxRegression(TrainedClassifier):
-    r"""Multinomial logistic regression, trained by one scan and a few reads of data of any size.
+    r"""Multinomial logistic regression, trained in one scan and a few further reads of data of any size.
 
     Minimises, by L-BFGS that is started and preconditioned with the sums of the scan (Nocedal 1980),
 
@@ -39,19 +39,20 @@ class SoftmaxRegression(TrainedClassifier):
         model of the same classes, such as ``snb.solve(stats, "gaussian")[0]``: the first read finds the best point on
         the line from 0 through its weights. That helps dense rows in the first reads, and hurts text.
     tol : float
-        Stops once the norm of the gradient, in units of the curvature, is at most this share of that at the start.
-        Of 10,000 rows or more also once another read is expected to lower the objective by less than .00003 a row;
-        a `tol` below 1e-4 lowers that with its square.
+        Stop once the norm of the gradient, in units of the curvature, is at most this fraction of its initial value.
+        With 10,000 rows or more, also stop once another read is expected to lower the objective by less than .00003 per
+        row; below 1e-4, `tol` lowers this bound with its square.
     max_passes : int
-        Largest number of reads after the scan. Fewer reads regularise as well.
+        Maximum number of reads after the scan. Stopping early regularises, too.
     transform, normalize, idf
         As for `LinearNB`, except that features are multiplied by idf before rows are normalised, as in scikit-learn's
         TfidfTransformer; both together take one more scan. A `transform` that is learned takes one more pass.
     class_weight : None, "balanced" or {label: weight}
         Factors of the row weights, by class.
     standardize : bool
-        Fit as if each feature had mean 0 and variance 1, for columns with different units. Means and scales enter the
-        weights, so that sparse rows stay sparse. `coef_` has weights of features divided by their standard deviation.
+        Fit as if each feature had mean 0 and variance 1, for columns with different units. Sparse rows stay sparse, as
+        means and scales are folded into the weights. `coef_` has weights of features divided by their standard
+        deviation.
 
     Attributes
     ----------
@@ -61,7 +62,7 @@ class SoftmaxRegression(TrainedClassifier):
     n_passes_ : int
         Reads of the rows after the scan.
     converged_ : bool
-        Whether training stopped by `tol`.
+        Whether training stopped because of `tol`.
     history_ : dict of (`n_passes_`,) arrays
         One value per read: objective, gradient_norm (in units of the curvature; half its square is about the decrease
         still possible), seconds. The first read compares steps along the scan's direction; its gradient is that at the
@@ -116,11 +117,10 @@ class MarginClassifier(TrainedClassifier):
     Parameters
     ----------
     calibration : {None, "auto", "sigmoid", "isotonic", "matrix"}
-        None: there are no probabilities before `calibrate`. Otherwise five more models are trained, each without a
-        fifth of the rows, in shared reads; their scores of a sample of held-out rows calibrate the model, as
-        `calibrate` does with other rows. "auto" takes "sigmoid" or, for three classes to 64, "matrix", whichever has
-        the lower log loss on rows that it was not fitted to. Where there are probabilities without it, these stay
-        unless calibration lowers that loss.
+        None: no probabilities until `calibrate` is called. Otherwise five more models are trained in shared reads, each
+        without a fifth of the rows; their scores on a sample of held-out rows calibrate the model, as `calibrate` does
+        with other rows. "auto" takes "sigmoid" or, for 3 to 64 classes, "matrix", whichever has the lower log loss on
+        rows that it was not fitted to. Probabilities that exist without calibration stay unless it lowers that loss.
     scheme : {"ovr", "joint"}
         "ovr": the scores of the classes are separate margins m. "joint": they are 2 m, the scores of one softmax, as
         the class share by least squares, (1 + m) / 2, has log-odds of about 2 m. Decisions are the same. Under "joint"
@@ -169,13 +169,15 @@ class MarginClassifier(TrainedClassifier):
 class SoftmaxRegressionCV(TrainedClassifierCV):
     """`SoftmaxRegression` whose penalties and number of reads are chosen by cross-validation in shared reads.
 
-    Every penalty of the grid is trained without each fold. Each read advances all of these models by one step and
-    judges them on their folds. The rows are therefore read about as often as for one model, and the score is known
-    after every read, so that the number of reads is chosen as well. A model stops once it has converged, or
-    when its score on its fold no longer improves: for five reads, and half as many as its best score took. Then the
-    best penalty is fitted to all rows. Where fewer reads than all were best, it takes as many; otherwise it trains
-    until it converges, as `SoftmaxRegression` does. All results are the same to the last bit for any chunks, threads
-    and workers.
+    For every penalty in the grid, one model is trained for each fold, on the other rows. Each read advances all of
+    these models by one step and scores them on their folds. The rows are therefore read about as often as for one
+    model, and the number of reads is chosen as well. A model stops once it has converged, or once its score on its fold
+    has not improved for five reads, or for half as many as its best score took if that is more. Then the best penalty
+    is fitted to all rows: if stopping early was best, with as many reads; otherwise until it converges, as
+    `SoftmaxRegression` does. All results are the same to the last bit for any chunks, threads and workers.
+
+    Of 10,000 rows or more, and ten for each weight, three values of l2 or more share their reads in two turns: models
+    of the middle one first, then all others, which go on from the weights of these and are judged at their ends alone.
 
     Parameters
     ----------
@@ -185,7 +187,7 @@ class SoftmaxRegressionCV(TrainedClassifierCV):
     folds : int or (n_rows,) ints
         Number of folds, or the fold of each row, numbered from 0; see `fold_numbers`.
     scoring : str, callable or a list of these
-        As for `LinearNBCV`; the first of a list chooses, and the next ones break ties.
+        As for `LinearNBCV`; the first of a list decides, and the others break ties.
     rule : {"best", "parsimonious", "one_se"}
         "best" has the highest mean score after its last read. Fewer reads are chosen only if they score better by more
         than two standard errors of the difference over the folds. "parsimonious" and "one_se" look at all points within
@@ -198,8 +200,8 @@ class SoftmaxRegressionCV(TrainedClassifierCV):
     Attributes
     ----------
     best_params_ : dict
-        The chosen point, such as ``{"l2": 1.0, "l1": 0.0, "max_passes": 6}``, with the number of reads after which the
-        models without a fold were best. The fit to all rows took `n_passes_`.
+        The chosen point, such as ``{"l2": 1.0, "l1": 0.0, "max_passes": 6}``, with the best number of reads for the
+        models without a fold. The fit to all rows took `n_passes_`.
     best_score_ : float
         Its mean score.
     cv_results_ : dict of (G,) arrays
@@ -263,8 +265,8 @@ class MarginClassifierCV(TrainedClassifierCV):
         Scores are margins: unless ``scheme="joint"``, scorers that need probabilities are an error, and a function of
         an `Evaluation` gets one without probabilities.
     calibration : {None, "auto", "sigmoid", "isotonic", "matrix"}
-        As for `MarginClassifier`, by the models without each fold, at least five, at the chosen point. Those that were
-        stopped early are trained once more, in as many reads as the model. The choice is the same. With fewer folds,
+        As for `MarginClassifier`, using the models without each fold, at least five, at the chosen point. Those that
+        stopped early are trained once more, in as many reads as the model. The choice stays the same. With fewer folds,
         "auto" leaves the model without probabilities.
     scheme : {"ovr", "joint"}
         As for `MarginClassifier`.
@@ -320,7 +322,7 @@ class GeneralizedNB(TrainedClassifier):
         sum_i w_i (-ln p(y_i | x_i)) + l2 / 2 (\|b\|^2 + \|c\|^2),   where sum_i w_i b_{jk}(bin of x_ij) = 0.
 
     For large l2 this is naive Bayes; as l2 falls to 0 it becomes additive logistic regression, in which a duplicated
-    feature counts once. One pass learns the bins, one sums them, and each further read makes a step.
+    feature counts once. One pass learns the bins, one sums them, and each further read takes a step.
 
     Parameters
     ----------
@@ -396,7 +398,7 @@ class LeastSquaresClassifier(TrainedClassifier):
     the objective of scikit-learn's RidgeClassifier with ``alpha = l2``; intercepts are not penalised. In each read,
     every class moves to the best point in the span of all directions (Hestenes and Stiefel 1952, O'Leary 1980). This
     model reaches a good accuracy in the fewest reads: texts need 2 to 6, and stopping early regularises as `l2` does.
-    Where 16 do not suffice, one more sums products of the most frequent columns, which are then solved for together.
+    If 16 are not enough, one more sums products of the most frequent columns, which are then solved for jointly.
     Parameters and attributes are those of `MarginClassifier` without `l1`. Probabilities need `calibration` or
     `calibrate`.
 
@@ -452,8 +454,8 @@ class LeastSquaresClassifierCV(TrainedClassifierCV):
     standardize : bool
         As for `LeastSquaresClassifier`.
     solver : {"conjugate_gradients", "products"}
-        "products": the scan sums products for each fold, from which all models of all folds and l2 follow. One more
-        read judges them; the final model needs none. "max_passes" of `best_params_` is then 1 and has no meaning.
+        "products": the scan sums products for each fold, which determine all models of all folds and l2. One more read
+        scores them; the final model needs none. "max_passes" in `best_params_` is then a meaningless 1.
 
     Examples
     --------
@@ -497,7 +499,8 @@ class LeastSquaresClassifierCV(TrainedClassifierCV):
 class LabelSpace(TrainedClassifier):
     r"""Least squares on the principal components of the labels of multi-label rows (PLST, with centred labels).
 
-    Where labels occur together, rare ones gain from common ones. One scan sums products G of features and Q of labels,
+    If labels occur together, rare ones borrow strength from common ones. One scan sums products G of features and Q of
+    labels,
     Q_uv the weight of rows with both u and v, c = diag Q, and S, the sums s_u of the rows of each label::
 
         C = Q - c c' / N,  V the M eigenvectors of C with the largest eigenvalues, (L, M)
@@ -562,7 +565,7 @@ class LabelSpace(TrainedClassifier):
 
 @persistence.register
 class LabelSpaceCV(TrainedClassifierCV):
-    """`LabelSpace` whose number of components and l2 are chosen by cross-validation: a scan of folds, and one to score.
+    """`LabelSpace` whose number of components and l2 are chosen by cross-validation: one scan sums, one scores.
 
     With products, all models follow without a read: those of a fold from the products of its features and one
     eigendecomposition of those of its labels. With conjugate gradients, all are trained in shared reads, whose number

@@ -20,8 +20,8 @@ from streamnb.encoding.ngrams import NGrams, check_n_features, columns_of, hashe
 from streamnb.encoding.sequences import KMers
 from streamnb.encoding.text import text
 from streamnb.estimators.preparation import check_features, loaded_names
-from streamnb.fits.passes import StatisticTask
 from streamnb.passes.contract import RunOptions
+from streamnb.passes.passes import StatisticTask
 from streamnb.passes.run import run
 from streamnb.rows.opening import opened
 from streamnb.rows.source import Source
@@ -39,14 +39,14 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_bins : int
-        Bins of each feature, at least 2. A feature with no more distinct values has one bin per value.
+        Bins of each feature, at least 2. A feature with at most this many distinct values has one bin per value.
     strategy : {"quantile", "uniform"}
         Bins of about equal numbers of rows, or of equal width between the smallest and the largest value.
     edges : list of numbers, or a list for each feature, optional
         Inner borders, ascending, in place of learned ones: m of them make m + 1 bins.
     missing : {"auto"} or bool
-        Whether a feature has one more bin, the last, for missing values (NaN): "auto" where `fit` has seen any; True
-        in every feature, False in none. NaN in a feature without such a bin is refused.
+        Whether features get a further bin, the last, for missing values (NaN): "auto" if `fit` has seen any in the
+        feature, True for all, False for none. NaN in a feature without such a bin is an error.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
             column = int(np.argmax(counts.missing > 0))
             raise ValueError(
                 f"X has {counts.missing[column]} NaN in column {column}, and missing=False leaves no bin for them; "
-                "take missing='auto' (Input X contains NaN.)"
+                "use missing='auto' (Input X contains NaN.)"
             )
         given = check_edges(self.edges, counts.n_features)
         return learned if given is None else BinEdges(given.edges, learned.missing)
@@ -184,11 +184,10 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         (n_rows, n_columns) SciPy CSR
             float64, with n_features ones in each row; for Dask a lazy array of such blocks.
         """
-        rows = self._opened(X)
-        return matrix(self._bins, rows)
+        return matrix(self._bins, self._opened(X))
 
     def rows(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None) -> Source:
-        """Rows whose columns are bins, computed as the rows are read; an X for scans, fits and predictions.
+        """Rows whose columns are bins, computed as the rows are read, for use as X in scans, fits and predictions.
 
         `transform` returns a matrix of all rows. This method bins each block when it is read, from stores, streams and
         Dask arrays of any size, and again in each pass.
@@ -206,8 +205,7 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         >>> snb.LinearNB("bernoulli").fit(bins.rows(X, y)).predict(bins.rows([[2.5], [8.0]])).tolist()
         [1, 0]
         """
-        rows = self._opened(X, y, sample_weight)
-        return prepared(self._bins, rows)
+        return prepared(self._bins, self._opened(X, y, sample_weight))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns, such as "x3 in (509, 733]" and "x3 is missing"."""
@@ -260,7 +258,7 @@ class HashedText(TransformerMixin, BaseEstimator):
     lowercase : bool
         As ``str.lower`` does it.
     alternate_sign : bool
-        Count with the sign of the hash; counts may then be negative, which naive Bayes does not accept.
+        Count with the sign of the hash. Counts may then be negative, which naive Bayes does not accept.
     keep_tokens : int, optional
         Let `fit` learn this many tokens for `get_feature_names_out`.
     errors : {"strict", "replace", "ignore"}
@@ -347,8 +345,7 @@ class HashedText(TransformerMixin, BaseEstimator):
         grams, n_threads = self._grams(), check_n_threads(self.n_threads)
         if not TextsInMemory(X).n_rows:
             return sp.csr_array((0, grams.n_features))
-        rows = text(X, n_threads=n_threads).with_step(grams, grams.n_features, "")
-        return _matrix_of(rows)
+        return _matrix_of(text(X, n_threads=n_threads).with_step(grams, grams.n_features, ""))
 
     def _grams(self) -> NGrams:
         options = self.n_features, self.lowercase, self.alternate_sign, None, self.errors
@@ -449,8 +446,7 @@ class Hashed(TransformerMixin, BaseEstimator):
         if reset:
             check_min_size(*given.shape)
         validate_data(self, given, reset=reset, skip_check_array=True)
-        table = np.asarray(given, object)
-        return list(table.T)
+        return list(np.asarray(given, object).T)
 
     def _hashed(self, name: Any, values: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
         known: dict[str, int] = {}

@@ -84,14 +84,14 @@ class TreeRequest(StepRequest):
 class TreeNB(IncrementalClassifier):
     r"""Tree-augmented naive Bayes (Friedman, Geiger and Goldszmidt 1997), from the sums of one scan.
 
-    Naive Bayes takes features to be independent within a class. Here each feature except one may also depend on another
-    feature, its parent q(j):
+    Naive Bayes assumes that features are independent within a class. Here each feature but one may also depend on
+    another, its parent q(j):
 
         ln P(x, y) = ln P(y) + sum_j ln p_y(x_j | x_q(j)).
 
     The tree of parents maximises the total information, I(i; j | y) = sum p(a, b, y) ln[p(a, b, y) p(y) / (p(a, y)
     p(b, y))], and with it the likelihood. An edge is kept only if it is significant: if independent features would
-    rarely have as much information by chance. Scores are linear in the columns of the features and in the products of
+    rarely share so much information by chance. Scores are linear in the columns of the features and in the products of
     the columns of a child and its parent: with n columns of presence, in at most 2 n - 1.
 
     Parameters
@@ -203,7 +203,7 @@ class TreeNB(IncrementalClassifier):
             return (yield from super()._scan(*given))
         except MemoryError as error:
             raise MemoryError(
-                f"{str(error).partition('; ')[0]}; take max_features=, which keeps the best features by symmetrical "
+                f"{str(error).partition('; ')[0]}; use max_features=, which keeps the best features by symmetrical "
                 "uncertainty: half as many take a quarter of it. Fewer bins do as much; or give a larger memory_limit"
             ) from error
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import reduce
 from operator import add
 from typing import Any
@@ -15,12 +15,17 @@ from streamnb.core.frames import pandas_for
 from streamnb.evaluation import metrics
 from streamnb.evaluation.intervals import interval_if_any
 from streamnb.evaluation.slices import Label, Slices
-from streamnb.evaluation.tallied import Tallied, check_single, decisions, has, is_binary, kept
+from streamnb.evaluation.tallied import Tallied, check_single, decisions, has, is_binary, kept, kinds_of
 from streamnb.evaluation.tallies import ratio
 
 RATES = {"precision": "precision", "recall": "recall", "f1-score": "f_score"}
 OTHER = "other"  # slices with few rows together
 LESS_IS_BETTER = "log_loss", "brier", "hamming_loss"
+SLICED = {  # metrics without an average, by what is kept
+    "label sets": ["hamming_loss"],
+    "order": ["roc_auc", "average_precision"],
+    "losses": ["log_loss", "brier"],
+}
 COLUMNS = "column", "slice", "n_rows", "metric", "value", "low", "high", "whole", "gap"
 
 
@@ -219,7 +224,12 @@ def slices(judged: Tallied) -> Any:
             for name, metric, options, whole in wholes:
                 numbers = _numbers(evaluation, metric, options, whole)
                 rows.append((column.name, value, evaluation.n_rows, name, *numbers[:3], whole, numbers[3]))
-    rows.sort(key=lambda row: np.inf if np.isnan(row[-1]) else row[-1])
+    return worst_first(rows)
+
+
+def worst_first(rows: Iterable[tuple[Any, ...]]) -> Any:
+    """A data frame of the metrics of slices, by their last column, "gap"."""
+    rows = sorted(rows, key=lambda row: np.inf if np.isnan(row[-1]) else row[-1])
     return pandas_for("slices").DataFrame(rows, columns=COLUMNS)
 
 
@@ -236,21 +246,17 @@ def _slices(judged: Tallied) -> Slices:
 
 def _metrics(judged: Tallied) -> list[tuple[str, str, dict[str, Any]]]:
     """Names of the metrics that are kept, with their methods and options."""
-    kept_metrics: list[tuple[str, str, dict[str, Any]]] = []
-    macro = {"average": "macro"}
-    if has(judged, "decisions"):
-        kept_metrics.append(("accuracy", "accuracy", {}))
-        if is_binary(judged):
-            kept_metrics += [(name, name, {}) for name in ("precision", "recall", "f_score")]
-        else:
-            kept_metrics += [(f"{name}_macro", name, macro) for name in ("precision", "recall", "f_score")]
-        if judged.multilabel:
-            kept_metrics.append(("hamming_loss", "hamming_loss", {}))
-    if has(judged, "ranking") or has(judged, "margin"):
-        kept_metrics += [(name, name, {}) for name in ("roc_auc", "average_precision")]
-    if has(judged, "losses"):
-        kept_metrics += [(name, name, {}) for name in ("log_loss", "brier")]
-    return kept_metrics
+    rates = "precision", "recall", "f_score"
+    if is_binary(judged):
+        of_classes: list[tuple[str, str, dict[str, Any]]] = [(name, name, {}) for name in rates]
+    else:
+        of_classes = [(f"{name}_macro", name, {"average": "macro"}) for name in rates]
+    kinds = kinds_of(judged)
+    metrics_of: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
+        "decisions": [("accuracy", "accuracy", {}), *of_classes],
+        **{kind: [(name, name, {}) for name in names] for kind, names in SLICED.items()},
+    }
+    return [metric for kind, of_kind in metrics_of.items() if kind in kinds for metric in of_kind]
 
 
 def pooled(evaluations: dict[Label, Any], min_rows: int) -> Iterator[tuple[Label, Any]]:

@@ -204,7 +204,8 @@ def loss(judged: Tallied, name: str) -> Estimate:
     wrong = high
     if name == "log_loss":
         high = LARGEST_LOG_LOSS
-        wrong = _log_loss_of_wrong(value)
+        with np.errstate(divide="ignore"):  # of a row as sure as rows with this mean are, and twice the mean at least
+            wrong = float(min(max(-np.log(-np.expm1(-value)), 2.0 * value), high))
     if judged.is_grouped:
         added = _added_to_mean(means, value, name)
         skewness = float(ratio((added**3).sum(), np.square(added).sum() ** 1.5))
@@ -224,13 +225,6 @@ def loss(judged: Tallied, name: str) -> Estimate:
         if n_rows >= 2.0:
             variance = np.float64(spent) / (n_rows - 1.0)
     return Estimate(value, variance, n_rows, high=high, df=n_rows - 1.0, skewness=skewness, of_wrong_row=wrong)
-
-
-def _log_loss_of_wrong(mean: float) -> float:
-    """The log loss of a row that is wrong and as sure as rows with this mean are, and twice the mean at least."""
-    with np.errstate(divide="ignore"):
-        of_wrong = -np.log(-np.expm1(-mean))
-    return float(min(max(of_wrong, 2.0 * mean), LARGEST_LOG_LOSS))
 
 
 @dataclass(frozen=True)
@@ -401,8 +395,7 @@ def _pairs(judged: Tallied, gradient: Gradient) -> float:
     """The sum over wrong decisions of ``true_i predicted_j``: from the table, or from a sample of the rows."""
     tally = decisions(judged)
     if tally.table is not None:
-        wrong = tally.table - np.diag(np.diag(tally.table))
-        return float(gradient.true @ wrong @ gradient.predicted)
+        return float(gradient.true @ (tally.table - np.diag(np.diag(tally.table))) @ gradient.predicted)
     if judged.n_classes == 2:
         return float(tally.missed @ (gradient.true * gradient.predicted[::-1]))
     sample = sampled_rows(judged)

@@ -9,6 +9,7 @@ from os import PathLike
 from typing import Annotated, Any
 
 import numpy as np
+from sklearn.utils.validation import has_fit_parameter
 
 from streamnb.core import row_checks
 from streamnb.core.arguments import PerRow
@@ -25,12 +26,12 @@ from streamnb.evaluation.judging import (
     ranked_apart,
 )
 from streamnb.evaluation.slices import MIN_ROWS, Slicing, given_columns
-from streamnb.fits.passes import StatisticTask
-from streamnb.fits.statistic import Statistic
 from streamnb.models.linear import LinearModel
-from streamnb.models.portable import PortableModel
+from streamnb.models.portable import PortableModel, PortableRegression
 from streamnb.passes.contract import PassTask, Report, RunOptions
+from streamnb.passes.passes import StatisticTask
 from streamnb.passes.run import run
+from streamnb.passes.statistic import Statistic
 from streamnb.rows.in_arrays import opened_columns
 from streamnb.rows.opening import with_labels
 from streamnb.rows.row_blocks import BLOCK_ROWS, Block, stacked
@@ -54,25 +55,26 @@ def evaluate(
     by: Any = None,
     min_rows: int = MIN_ROWS,
     positive: Any = None,
+    offset: PerRow = None,
 ) -> Evaluation:
     """Judge predictions, ``evaluate(y_true, y_pred)``, or a model, ``evaluate(model, X, y)``, in one read.
 
-    Of predictions, every metric is available whose input is given. Arguments may be any mixture of NumPy, pandas, Dask
+    Every metric whose input is given is available. Arguments may be any mixture of NumPy, pandas, Dask
     and Zarr arrays. Zarr is read in slices along its chunks; Dask blocks are judged where they are, and the results are
     merged in a tree.
 
     Parameters
     ----------
     y_true : fitted model
-        Followed by rows X of any kind that the model takes, such as a path, and y, which may be the name of a column
-        of X. What the model says of them is judged, so `scores`, `proba` and `classes` are not given. Rows with labels
-        that the model does not know are left out, with a warning.
+        Followed by X, rows of any kind that the model accepts, such as a path, and y, which may be the name of a column
+        of X. The model makes the predictions, so do not give `scores`, `proba` or `classes`. Rows with labels that the
+        model does not know are left out, with a warning.
     y_true : (n_rows,) labels, or a 2-D indicator (dense or CSR) of multi-label rows
         A Zarr group may hold a categorical column in the AnnData layout, or an indicator as CSR.
     y_pred : as y_true, optional
-        For accuracy, precision, recall, F score and the like; the confusion matrix up to 1000 classes. Without it, the
-        class with the largest probability is what is predicted (of multi-label rows, each label above 1/2), or with
-        the largest score, if `scores` has a column for each class.
+        For accuracy, precision, recall, F score and the like, and the confusion matrix of up to 1000 classes. Without
+        it, the prediction is the class with the largest probability (for multi-label rows, each label above 1/2), or
+        with the largest score, if `scores` has a column for each class.
     scores : (n_rows,) of the second of two classes, (n_rows, K) otherwise, optional
         For ROC AUC and average precision, such as from `decision_function`. For two classes, and for multi-label rows,
         rows are ranked by `scores` even where `proba` is given, since scores distinguish rows whose probabilities are
@@ -80,30 +82,32 @@ def evaluate(
         `roc_auc_margin` uses scores; `roc_auc` and average precision use the log-odds of `proba`, or scores without
         it. The printed result names the metrics that it has.
     proba : (n_rows, K), or (n_rows,) of the second of two classes, optional
-        For log loss and Brier score, and ROC AUC by log-odds, as `LinearNBCV` has it.
+        For log loss and Brier score, and for ROC AUC by log-odds, as in `LinearNBCV`.
     classes : (K,) labels, optional
-        The class of each column of scores and proba, in any order; the second of two is the one listed last. By
-        default the columns of a data frame of scores or proba, if these include all labels of y_true and y_pred, and
-        else the sorted labels, for which these are read once more, beforehand. Multi-label: names of the labels, in
-        the order of the columns; data frames are put in the order of y_true.
+        The class of each column of scores and proba, in any order; the second of two is the one listed last. By default
+        the columns of a data frame of scores or proba, if these include all labels of y_true and y_pred, otherwise the
+        sorted labels, which takes a further read of these. Multi-label: names of the labels, in the order of the
+        columns; data frames are put in the order of y_true.
     sample_weight : (n_rows,), optional
     interval : float, optional
-        Confidence of intervals, such as 0.95: `Evaluation.interval` gives that of each metric, and they are printed.
-        They come from the same read.
+        Confidence of intervals, such as 0.95: they are printed, and `Evaluation.interval` gives that of each metric.
+        They need no further read.
     groups : (n_rows,) labels, optional
         Rows of one group, such as those of a patient, are not independent; intervals are then those of independent
         groups. With a model it may be the name of a column of X.
     by : (n_rows,), or a dict of several, optional
-        Slices of the rows by the values of a column: `Evaluation.slices` has their metrics with intervals, 95 % unless
-        `interval` says otherwise, and `Evaluation.slice` one of them. Strings, bools and numbers of up to 10 distinct
-        values are slices each, other numbers are cut into bins by deciles, and missing values are a slice. With a model
-        it may be the name of a column of X, or a list of names, whether or not these are features. The column is read
-        beforehand, alone.
+        Slice the rows by the values of a column: `Evaluation.slices` has their metrics with intervals, 95 % unless
+        `interval` says otherwise, and `Evaluation.slice` is the evaluation of one. Each string, bool or number makes a
+        slice; more than 10 distinct numbers are binned by deciles, and missing values are a slice. With a model it may
+        be the name of a column of X, or a list of names, whether or not these are features. The column itself is read
+        beforehand.
     min_rows : int
-        Slices with fewer rows, if there are several, are put together as "other" in the table.
+        Slices with fewer rows, if there are several, are combined as "other" in the table.
     positive : label, optional
-        Of two classes, the one that precision, recall, F score, average precision, curves and thresholds are of; the
+        Of two classes, the one that precision, recall, F score, average precision, curves and thresholds refer to; the
         second of the sorted classes by default.
+    offset : (n_rows,) or name of a column, optional
+        With a model of counts or amounts, the logarithm of the exposure of each row, as in its `fit`.
 
     Returns
     -------
@@ -115,8 +119,8 @@ def evaluate(
     ValueError, TypeError
         Lengths or widths do not match; labels are not in classes; values are NaN; probabilities lie outside [0, 1];
         weights are negative; an interval lies outside (0, 1). `groups` has another length or one group only; `by` has
-        another length or more than 500 slices. With a model: the errors of its `score`, a column that is not there, and
-        arguments that go with predictions.
+        another length or more than 500 slices. With a model: the errors of its `score`, a column that does not exist,
+        and arguments that only apply to predictions.
 
     Examples
     --------
@@ -131,8 +135,10 @@ def evaluate(
     if _predicts(y_true):
         _check_model(y_true, y_pred, {"scores": scores, "proba": proba, "classes": classes})
         return _judged_model(
-            y_true, (y_pred, y, sample_weight), EvaluationOptions(interval, groups, by, min_rows, positive)
+            y_true, (y_pred, y, sample_weight), EvaluationOptions(interval, groups, by, min_rows, positive), offset
         )
+    if offset is not None:
+        raise ValueError("offset needs a model, evaluate(model, X, y, offset=..); predictions have theirs already")
     _check_columns(y_true, y_pred, y)
     if y_pred is None and scores is None and proba is None:
         raise ValueError("nothing to judge: give y_pred, scores or proba")
@@ -154,7 +160,11 @@ def evaluate(
         width = int(truth.shape[1])
         names = np.arange(width) if classes is None else row_checks.check_labels(classes, "classes")
     else:
-        _check_predicted(y_pred)
+        if getattr(y_pred, "ndim", 1) == 2 and y_pred.shape[1] > 1:
+            raise ValueError(
+                f"y_pred has shape {tuple(y_pred.shape)}; it should be a label for each row: give probabilities as "
+                "proba=, and other scores of the classes as scores="
+            )
         listed = row_checks.check_classes(classes)
         names = _labels(given) if listed is None else listed
     if not len(names):
@@ -191,20 +201,11 @@ def _check_columns(y_true: Any, y_pred: Any, y: Any) -> None:
     if _predicts(y_pred):
         raise TypeError(f"the model comes first: evaluate(model, X, y), and here y_true={type(y_true).__name__}")
     if y is not None:
-        raise ValueError("y goes with a model, evaluate(model, X, y); labels and what was predicted are y_true, y_pred")
+        raise ValueError("y needs a model, evaluate(model, X, y); labels and predictions are y_true and y_pred")
     if isinstance(y_true, str | PathLike):
         raise TypeError(
             f"y_true={str(y_true)!r} is a path or a name, and no labels; a model is judged on a file by "
             "evaluate(model, path, y), with y the name of its column of labels"
-        )
-
-
-def _check_predicted(y_pred: Any) -> None:
-    """Refuse probabilities or scores in place of labels."""
-    if getattr(y_pred, "ndim", 1) == 2 and y_pred.shape[1] > 1:
-        raise ValueError(
-            f"y_pred has shape {tuple(y_pred.shape)}; it should be a label for each row: give probabilities as proba=, "
-            "and other scores of the classes as scores="
         )
 
 
@@ -218,21 +219,34 @@ def _deciding(columns: Mapping[str, Any], multilabel: bool) -> str | None:
     return None
 
 
-def _judged_model(model: Any, labelled: tuple[Any, Any, Any], options: EvaluationOptions) -> Evaluation:
+def _judged_model(
+    model: Any, labelled: tuple[Any, Any, Any], options: EvaluationOptions, offset: Any = None
+) -> Evaluation:
     """The evaluation of a model on rows, labels and weights."""
+    if offset is not None and not has_fit_parameter(model, "offset"):
+        raise TypeError(
+            f"offset is given, and {type(model).__name__} has none: it is for models of counts and amounts, such as "
+            "PoissonRegressorCV and AdditiveRegressor"
+        )
     if isinstance(model, LinearModel):
         X, options = options.taken_from(*labelled)
         return judged(model, X, *labelled[1:], needs_in_full(model, model), options)
     if isinstance(model, PortableModel):
         return _judged_portable(model, labelled, options)
+    if isinstance(model, PortableRegression):
+        raise TypeError(
+            "a regression that was saved with stats=False predicts, and does no more: evaluate the model that it was "
+            "saved from"
+        )
     if not hasattr(model, "evaluate"):
         raise TypeError(
-            f"{type(model).__name__} is no model of streamnb; give what it says: evaluate(y_true, model.predict(X), "
-            "proba=model.predict_proba(X))"
+            f"{type(model).__name__} is not a model of streamnb; give its predictions: "
+            "evaluate(y_true, model.predict(X), proba=model.predict_proba(X))"
         )
     if options.positive is not None and not hasattr(model, "classes_"):
         raise TypeError(f"positive={options.positive!r} is of two classes, and {type(model).__name__} predicts numbers")
-    return model.evaluate(*labelled, **options.given())
+    exposed = {} if offset is None else {"offset": offset}
+    return model.evaluate(*labelled, **options.given(), **exposed)
 
 
 def _judged_portable(model: PortableModel, labelled: tuple[Any, Any, Any], options: EvaluationOptions) -> Evaluation:

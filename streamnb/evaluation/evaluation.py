@@ -7,21 +7,32 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core import frames, persistence
+from streamnb.core import frames, guesses, persistence
 from streamnb.evaluation import breakdowns, intervals, metrics, thresholds
-from streamnb.evaluation.tallied import Tallied, has, is_binary
+from streamnb.evaluation.tallied import Tallied, has, is_binary, kinds_of
 
 GUESSED = "accuracy", "average_precision", "log_loss"  # metrics that are printed of guesses
 MOST_GUESSED = 1000  # classes
+PRINTED = (  # what is kept of rows, the name of a metric, its method and its average
+    ("decisions", "accuracy", "accuracy"),
+    ("decisions", "f_score (macro)", "f_score", "macro"),
+    ("label sets", "hamming_loss", "hamming_loss"),
+    ("label sets", "jaccard", "jaccard"),
+    ("margin", "roc_auc_margin", "roc_auc_margin"),
+    ("ranking", "roc_auc", "roc_auc"),
+    ("order", "average_precision", "average_precision"),
+    ("losses", "log_loss", "log_loss"),
+    ("losses", "brier", "brier"),
+    ("reliability", "calibration error", "expected_calibration_error"),
+)
 
 
 @persistence.register
 class Evaluation(Tallied):
     """The evaluation of one model in fixed memory: takes blocks of rows in any order, and merges exactly with ``+``.
 
-    Values follow scikit-learn's conventions and agree with its functions on the same rows. They do not depend on how
-    the rows are cut into blocks or in which order these are merged, to the last bit: sums of weights and of losses are
-    kept with their rounding errors.
+    Values follow scikit-learn's conventions and agree with its functions on the same rows. They are the same to the
+    last bit for any blocks and any order of merging, as sums of weights and losses are kept with their rounding errors.
 
     Parameters
     ----------
@@ -52,20 +63,20 @@ class Evaluation(Tallied):
     interval : float, optional
         Confidence of `interval`, such as 0.95. It takes some more sums, and a sample of rows for more than two classes.
     grouped : bool
-        Intervals are of rows in groups, such as those of one patient, which are not independent; `add` takes the
-        groups.
+        Rows come in groups, such as those of one patient, which are not independent; intervals allow for this, and
+        `add` takes the groups.
     slicing : Slicing, optional
         Columns by which rows are sliced, as the argument `by` of `evaluate` makes it; `add` takes numbers of slices.
     n_models : int
         Models that judge the same rows, added by `add_margins` or `add_decided`; metrics are those of `of_model`, the
         evaluation of one.
     reference : ReferenceGroups, optional
-        Compare each class with a reference, on the rows of the two alone: ROC AUC is all that is kept.
+        Compare each class with a reference, using the rows of these two only. Only ROC AUC is kept.
 
     Notes
     -----
-    Rows with a label that the model does not know (code -1) are left out of all measures, and `n_unknown` counts them:
-    probabilities and rankings have nothing to say of them, and all measures should be of the same rows.
+    Rows with a label that the model does not know (code -1) are left out of all metrics, and `n_unknown` counts them:
+    they have no probabilities or ranks, and all metrics should cover the same rows.
 
     Examples
     --------
@@ -106,8 +117,13 @@ class Evaluation(Tallied):
     cost_curve = thresholds.cost_curve
     slices, slice = property(breakdowns.slices), breakdowns.slice_of
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"'Evaluation' object has no attribute {name!r}{guesses.hint(name, guesses.OF_EVALUATION)}"
+        )
+
     def summary(self) -> dict[str, float]:
-        """The metrics of the printed form, by name; with intervals, their ends as "accuracy low", "accuracy high"."""
+        """The printed metrics by name; with intervals, their ends are "accuracy low" and "accuracy high"."""
         values: dict[str, float] = {}
         for name, value, ends, _ in self._shown():
             values |= {name: float(value)}
@@ -115,9 +131,9 @@ class Evaluation(Tallied):
         return values
 
     def guesses(self) -> Evaluation:
-        """What guesses get that know how frequent each class is, on the same rows: the least that a model should beat.
+        """Evaluate a baseline that knows only the class frequencies, on the same rows: every model should beat it.
 
-        They always name the most frequent class, and say the shares of the classes as probabilities.
+        It always predicts the most frequent class, with the class frequencies as probabilities.
 
         Examples
         --------
@@ -143,18 +159,11 @@ class Evaluation(Tallied):
             if ends:
                 interval = f"  [{ends[0]:.6f}, {ends[1]:.6f}]"
             lines.append((name, f"{value:{width}.6f}{interval}" + (f"  (within {error:.1g})" if error > 0.0 else "")))
-        guesses = self._guessed()
-        if guesses:
-            return [*lines, ("of guesses", f"{'':>{max(width - 8, 0)}}{guesses}")]
-        return lines
-
-    def _guessed(self) -> str:
-        """What guesses that know how frequent each class is would have."""
         if self.multilabel or not has(self, "decisions") or not self.class_weight.any():
-            return ""
-        guesses = self.guesses()
-        values = {name: value for name, value, *_ in guesses._shown() if name in GUESSED}
-        return ", ".join(f"{name} {value:.3f}" for name, value in values.items())
+            return lines
+        values = {name: value for name, value, *_ in self.guesses()._shown() if name in GUESSED}
+        guesses = ", ".join(f"{name} {value:.3f}" for name, value in values.items())
+        return [*lines, ("by guessing", f"{'':>{max(width - 8, 0)}}{guesses}")]
 
     def _title(self) -> str:
         kind = "classes"
@@ -175,23 +184,11 @@ class Evaluation(Tallied):
 
     def _shown(self) -> list[tuple[str, float, tuple[float, ...], float]]:
         """Names, values, intervals and error bounds of the available metrics."""
-        shown: dict[str, tuple[str, ...]] = {}  # the method of each metric, and its average
-        if has(self, "decisions"):
-            shown |= {"accuracy": ("accuracy",), "f_score (macro)": ("f_score", "macro")}
-        if has(self, "decisions") and self.multilabel:
-            shown |= {"hamming_loss": ("hamming_loss",), "jaccard": ("jaccard",)}
-        if has(self, "margin"):
-            shown["roc_auc_margin"] = ("roc_auc_margin",)
-        if has(self, "ranking"):
-            shown["roc_auc"] = ("roc_auc",)
-        if has(self, "ranking") or has(self, "margin"):
-            shown["average_precision"] = ("average_precision",)
-        if has(self, "losses"):
-            shown |= {"log_loss": ("log_loss",), "brier": ("brier",)}
-        if has(self, "reliability"):
-            shown["calibration error"] = ("expected_calibration_error",)
         values: list[tuple[str, float, tuple[float, ...], float]] = []
-        for name, (metric, *average) in shown.items():
+        kinds = kinds_of(self)
+        for kind, name, metric, *average in PRINTED:
+            if kind not in kinds:
+                continue
             ends = () if self.level is None or self.weight == 0.0 else intervals.interval_if_any(self, metric, *average)
             error = 0.0
             if metric in metrics.ERRORS:
@@ -201,7 +198,7 @@ class Evaluation(Tallied):
 
 
 def guesses_of(classes: np.ndarray, weight: np.ndarray, needs: Iterable[str]) -> Evaluation:
-    """`Evaluation.guesses` of rows of these classes, by the weight of each."""
+    """`Evaluation.guesses` for these classes, given the weight of each."""
     K = len(classes)
     needs = {*needs} - {"pairs", "confused"} if K <= MOST_GUESSED else {"hits"}
     found, even = Evaluation(K, needs, classes=classes), np.zeros((K, min(K, MOST_GUESSED)))

@@ -14,10 +14,10 @@ from streamnb.evaluation.intervals import check_groups
 from streamnb.evaluation.slices import MIN_ROWS, Slicing, given_columns
 from streamnb.evaluation.tallied import DECISIONS, check_grouped, check_level, outputs_of_margins
 from streamnb.evaluation.tallies import LOSSES, Rows, losses_of
-from streamnb.fits.statistic import Statistic, added
 from streamnb.models.linear import LinearModel
 from streamnb.passes.contract import PassTask, RunOptions
 from streamnb.passes.run import run
+from streamnb.passes.statistic import Statistic, added
 from streamnb.problem.schemes import odds_of
 from streamnb.rows.boundary import checked
 from streamnb.rows.row_blocks import Block, DenseChunk, frozen, stacked
@@ -78,8 +78,7 @@ class Evaluations(Statistic):
     sample : RowSample or None
         A sample of the scores of models that are compared.
     differences : RowMeans or None
-        Of each model that is compared with the baseline, the weight of rows where only the model is right ("won"), and
-        only the baseline ("lost"), and for each loss that both have, differences ("sum") and their squares ("square").
+        Of each metric of a row, such as "log_loss bernoulli": that of the model less that of the baseline, and squares.
     """
 
     evaluations: Annotated[list[Any], added]
@@ -129,7 +128,7 @@ class EvaluationOptions:
                 return named
             if named not in X.columns:
                 known = messages.listed(X.columns)
-                raise ValueError(f"{named!r} is none of the columns of X: {known}")
+                raise ValueError(f"{named!r} is not a column of X: {known}")
             taken.append(named)
             return X[named]
 
@@ -266,23 +265,18 @@ class JudgingTask(PassTask):
         for one in self.models.values():
             partial.evaluations.append(Evaluation(K, one.needs, **form))
         if several:
-            names = [f"{what} {name}" for name in self.others for what in ("won", "lost")]
-            names += [f"{what} {loss} {name}" for name, loss in self.compared_losses for what in ("sum", "square")]
-            partial.differences = RowMeans.of_values(names)
+            partial.differences = RowMeans.of_values([f"{metric} {name}" for name, metric in self.paired], n_powers=2)
             partial.sample = RowSample(K, sample_size(K, 8 * max(len(self.ranked) * K, 1)))
         return partial
 
     @property
-    def others(self) -> list[str]:
-        """The models that are compared with the baseline."""
-        return [*self.models][1:]
-
-    @property
-    def compared_losses(self) -> list[tuple[str, str]]:
-        """Models and losses that both the model and the baseline have."""
-        first, *_ = self.models.values()
-        both = [name for name in self.others if "probabilities" in first.needs & self.models[name].needs]
-        return [(name, loss) for name in both for loss in LOSSES]
+    def paired(self) -> list[tuple[str, str]]:
+        """The models that are compared with the baseline, and metrics of a row that both of them have."""
+        paired, (first, *_) = [], self.models.values()
+        for name in [*self.models][1:]:
+            losses = LOSSES if "probabilities" in first.needs & self.models[name].needs else ()
+            paired += [(name, metric) for metric in ("accuracy", *losses)]
+        return paired
 
     @property
     def ranked(self) -> list[str]:
@@ -296,11 +290,15 @@ class JudgingTask(PassTask):
         """Judge one block of rows by all models; rows with a label that these do not know are counted."""
         y = row_checks.check_y(block.y)
         row_checks.check_kind(y, self.classes, self.multilabel)
-        codes = class_numbers(self.classes, y)
+        codes = y
+        if y.ndim == 1:
+            merged_classes(self.classes, y[:1])  # refuses labels of another kind
+            codes = positions(self.classes, y)  # -1 for a label that is none of the classes
         blocks = {id(None): block}  # as it is, and with the columns that encodings make of raw rows
         for one in self.models.values():
-            if id(one.encode) not in blocks:
-                blocks[id(one.encode)] = _encoded(one.encode, block)
+            if one.encode is not None and id(one.encode) not in blocks:
+                made = one.encode(block.X, block.first_row)
+                blocks[id(one.encode)] = replace(block, X=(made.data, made.indices, made.indptr, made.shape[1]))
         step = max(CACHED_SCORES // (len(self.classes) * len(self.models)), FEW_ROWS)
         for start in range(0, block.n_rows, step):
             stop, outputs = min(start + step, block.n_rows), []
@@ -332,30 +330,21 @@ class JudgingTask(PassTask):
         """Add the differences between models."""
         by_name = dict(zip(self.models, outputs, strict=True))
         known = weight > 0.0 if self.multilabel else (weight > 0.0) & (codes >= 0)
-        baseline, *others = (_right(codes, said["predicted"])[known] for said in outputs)
-        differing = [part for right in others for part in (right & ~baseline, baseline & ~right)]
-        losses = self._loss_differences(codes[known], weight[known], by_name, known) if self.compared_losses else []
-        partial.differences.add([*differing, *losses], weight[known])
+        values = {}
+        for name, said in by_name.items():
+            values[name] = {"accuracy": _right(codes, said["predicted"])[known].astype(np.float64)}
+            if "log_proba" in said:
+                rows = Rows(codes[known], weight[known], log_proba=said["log_proba"][known])
+                values[name] |= zip(LOSSES, losses_of(rows), strict=True)
+        first, *_ = values.values()
+        differences = [values[name][metric] - first[metric] for name, metric in self.paired]
+        partial.differences.add(differences, weight[known])
         if self.ranked and not self.grouped:
             scores = np.hstack([self._scores(by_name[name]) for name in self.ranked])
             labels = codes if self.multilabel else np.maximum(codes, 0)
             weight = np.where(known, weight, 0.0)  # no rows are left out, as their numbers are those of the chunk
             assert partial.sample is not None
             partial.sample.add(DenseChunk(frozen(scores), first_row), labels, weight, np.zeros(len(weight), np.int64))
-
-    def _loss_differences(
-        self, codes: Any, weight: np.ndarray, outputs: dict[str, Outputs], known: np.ndarray
-    ) -> list[np.ndarray]:
-        """Differences of the losses of each model from those of the baseline, and their squares."""
-        judged = dict.fromkeys([next(iter(self.models)), *(name for name, _ in self.compared_losses)])
-        losses = {name: losses_of(Rows(codes, weight, log_proba=outputs[name]["log_proba"][known])) for name in judged}
-        first, *_ = losses.values()
-        values: list[np.ndarray] = []
-        for name, loss in self.compared_losses:
-            at = LOSSES.index(loss)
-            difference = losses[name][at] - first[at]
-            values += [difference, difference * difference]
-        return values
 
     def _scores(self, outputs: Outputs) -> np.ndarray:
         """The scores that rank the rows, (n, K), or (n, 1) for two classes."""
@@ -373,25 +362,11 @@ class JudgingTask(PassTask):
         }
 
 
-def _encoded(encode: Any, block: Block) -> Block:
-    """The block with columns in place of raw rows."""
-    made = encode(block.X, block.first_row)
-    return replace(block, X=(made.data, made.indices, made.indptr, made.shape[1]))
-
-
 def _right(codes: Any, predicted: Any) -> np.ndarray:
     """Whether each row is predicted correctly, with all of its labels where there are several."""
     if not sp.issparse(codes):
         return codes == predicted
     return np.diff(sp.csr_array(codes != sp.csr_array(predicted)).indptr) == 0
-
-
-def class_numbers(classes: np.ndarray, y: Any) -> Any:
-    """The class of each row by its number, -1 for a label that is none of `classes`; an indicator as it is."""
-    if y.ndim == 2:
-        return y
-    merged_classes(classes, y[:1])  # refuses labels of another kind
-    return positions(classes, y)
 
 
 def needs_in_full(estimator: Any, model: LinearModel) -> frozenset[str]:
@@ -415,7 +390,7 @@ def judged(
     """Evaluate a model on rows of any kind with the given needs; the other arguments are those of `scan`."""
     needs, options = frozenset(needs), options.checked()
     if "probabilities" in needs and not model.scheme.has_probabilities:
-        raise ValueError(f"scheme={model.scheme.name!r} has no probabilities; take 'joint', 'ovr' or 'reference'")
+        raise ValueError(f"scheme={model.scheme.name!r} has no probabilities; use 'joint', 'ovr' or 'reference'")
     rows = opened_through(model.options.step, X, y, sample_weight)
     row_checks.check_labels_of_model(rows.label_names, model.classes_)
     rows, slicing = options.opened(rows)

@@ -59,8 +59,7 @@ def areas_against_reference(judged: Tallied) -> tuple[np.ndarray, np.ndarray, np
     of_classes = np.full((areas.shape[1], judged.n_classes), np.nan)
     of_classes[:, slice(None) if groups.either else list(groups.own)] = areas.T
     n_defined = (~np.isnan(areas)).sum(axis=0)
-    means = ratio(np.nansum(areas, axis=0), n_defined, np.nan)
-    return means, of_classes, np.fmax.reduce(errors, axis=0)
+    return ratio(np.nansum(areas, axis=0), n_defined, np.nan), of_classes, np.fmax.reduce(errors, axis=0)
 
 
 def balanced_accuracy(judged: Tallied) -> float:
@@ -384,7 +383,7 @@ def class_number(judged: Tallied, label: Any, what: str) -> int:
         if judged.multilabel:
             kind = "labels"
         raise ValueError(
-            f"{what} is of one class against the rest, and there are {judged.n_classes} {kind}; give label=, "
+            f"{what} compares one class with the rest, and there are {judged.n_classes} {kind}; give label=, "
             f"one of {known}"
         )
     at = np.flatnonzero(judged.classes == label)
@@ -395,14 +394,7 @@ def class_number(judged: Tallied, label: Any, what: str) -> int:
 
 def _levels(judged: Tallied) -> Iterable[Levels]:
     """Each class against the rest; for two classes, the positive one."""
-    return map(ranking(judged).levels, _averaged(judged))
-
-
-def _averaged(judged: Tallied) -> Iterable[int]:
-    """The classes over which metrics of rankings are averaged: of two, the positive one alone."""
-    if is_binary(judged):
-        return [judged.positive]
-    return range(judged.n_classes)
+    return map(ranking(judged).levels, ranked_classes(judged))
 
 
 def _pairs(judged: Tallied) -> Iterable[tuple[Levels, Levels]]:
@@ -423,8 +415,8 @@ def _auc(judged: Tallied, ranked: Ranking, average: str | None) -> Any:
 def _over_classes(judged: Tallied, ranked: Ranking, value: Callable[[int], float], average: str | None) -> Any:
     if average is None:
         return np.array([value(k) for k in range(judged.n_classes)])
-    values = np.array([value(k) for k in _averaged(judged)])
-    levels = map(ranked.levels, _averaged(judged))
+    values = np.array([value(k) for k in ranked_classes(judged)])
+    levels = map(ranked.levels, ranked_classes(judged))
     weights = [each.positive.sum() for each in levels if each.defined] if average == "weighted" else []
     return mean(values[~np.isnan(values)], np.array(weights))
 

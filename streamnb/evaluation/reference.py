@@ -10,8 +10,7 @@ import scipy.sparse as sp
 
 from streamnb.core import persistence, row_checks
 from streamnb.evaluation.score_order import Histogram, Ranking
-from streamnb.kernels import nested, ranks
-from streamnb.kernels.lanes import LANES
+from streamnb.kernels import grid_scores
 from streamnb.problem.schemes import Scheme, TwoClasses
 from streamnb.rows.row_blocks import Chunk, SparseRows
 
@@ -169,7 +168,7 @@ class NestedRanking(Ranking):
         if histogram.low[0] <= histogram.high[0]:
             n_used = int(histogram.high[0] >> shift) - first + 1
         bins, close = np.empty((2, len(weight)), np.int32), np.zeros(2 * (n_used + 2), np.int32)
-        nested.count(*steps, labels[:, 0], whole, shift, first, bins, close, histogram.table)
+        grid_scores.count(*steps, labels[:, 0], whole, shift, first, bins, close, histogram.table)
 
     def _fill(self, histogram: Histogram, scores: np.ndarray, groups: np.ndarray, weight: np.ndarray) -> None:
         self._widen(histogram, scores[:, :, : self._n_models])
@@ -177,11 +176,9 @@ class NestedRanking(Ranking):
 
     def _widen(self, histogram: Histogram, scores: np.ndarray) -> None:
         """Widen the shared bins to cover these scores."""
-        flat = np.ascontiguousarray(scores).reshape(-1)
-        whole, low, high = len(flat) - len(flat) % LANES, np.empty((2, LANES)), np.empty((2, LANES))
-        rest = np.resize(flat[whole:], (int(whole < len(flat)), LANES))
-        parts = flat[:whole].reshape(-1, LANES), rest
-        for part, least, most in zip(parts, low, high, strict=True):
-            if ranks.extremes(part, least, most):
-                row_checks.check_scores(flat, len(flat), 1)  # reports where a NaN is
-        histogram.widen(np.full(self._n_models, low.min()), np.full(self._n_models, high.max()))
+        finite = np.isfinite(scores)
+        if not finite.all():
+            row_checks.check_scores(scores.reshape(-1), scores.size, 1)  # reports where a NaN is
+            scores = scores[finite]
+        low, high = scores.min(initial=np.inf), scores.max(initial=-np.inf)
+        histogram.widen(np.full(self._n_models, low), np.full(self._n_models, high))

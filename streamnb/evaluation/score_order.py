@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, memory, persistence
-from streamnb.fits.statistic import state_of
 from streamnb.kernels import ranks
+from streamnb.passes.statistic import state_of
 from streamnb.rows.row_blocks import stacked
 from streamnb.stats.row_means import pairs_of_state, state_of_pairs
 
@@ -111,7 +111,7 @@ def exact_areas(scores: np.ndarray, positive: np.ndarray, weight: np.ndarray) ->
 
     The bits are those of `exact_levels`, which takes ten times as long for a few hundred rows.
     """
-    falling = -scores.T
+    falling = np.negative(scores.T, order="C")  # one layout, for one form of the kernel
     weight = np.ldexp(weight, -np.frexp(weight.max(initial=0.0))[1])  # about 1, as products of tiny weights underflow
     alike = weight.min(initial=np.inf) >= weight.max(initial=0.0)  # so that the order of ties does not matter
     order = np.argsort(falling, axis=1, kind="quicksort" if alike else "stable")

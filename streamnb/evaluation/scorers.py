@@ -236,10 +236,10 @@ def _first(scorers: list[Scorer]) -> Scorer:
     """The first scorer, which carries the others."""
     names = [scorer.name for scorer in scorers]
     if not names:
-        raise ValueError("scoring=[] is empty; give at least one name, of which the first chooses")
+        raise ValueError("scoring=[] is empty; give at least one name; the first decides")
     twice = [name for name in names if names.count(name) > 1]
     if twice:
-        raise ValueError(f"scoring={names} has {twice[0]!r} twice; each should be there once")
+        raise ValueError(f"scoring={names} has {twice[0]!r} twice; list each once")
     alone = [scorer.name for scorer in scorers if "reference" in scorer.needs]
     if alone and len(names) > 1:
         raise ValueError(f"scoring={names}: {alone[0]!r} judges other rows than the others; it should stand alone")
@@ -267,7 +267,7 @@ def check_scorer(scorer: Scorer, empty: Evaluation) -> None:
             one.value(empty)
         except ValueError as error:
             means = [name for name in SCORERS if name.startswith(f"{one.name}_") and _defined(SCORERS[name], empty)]
-            why = f"it is of one of two classes; take {' or '.join(map(repr, means))}" if means else error
+            why = f"it is of one of two classes; use {' or '.join(map(repr, means))}" if means else error
             raise ValueError(f"scoring={one.name!r} is not for these rows: {why}") from error
 
 

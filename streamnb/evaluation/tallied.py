@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -34,8 +34,8 @@ from streamnb.evaluation.tallies import (
     scores_by_bucket,
     some_of,
 )
-from streamnb.fits.statistic import added, restored, state_of
 from streamnb.kernels import ranks
+from streamnb.passes.statistic import added, restored, state_of
 from streamnb.problem.schemes import Scheme, raw_scores
 from streamnb.rows.splits import Folding
 from streamnb.stats.row_means import RowMeans, pairs_of_state
@@ -153,8 +153,8 @@ class Tallied:
         if self.n_unknown:
             n_rows = self.n_rows + self.n_unknown
             messages.warn(
-                f"{self.n_unknown:,} of {n_rows:,} rows have labels that the model does not know; all measures leave "
-                "these rows out, though each is a wrong decision"
+                f"{self.n_unknown:,} of {n_rows:,} rows have labels that the model does not know; all metrics leave "
+                "these rows out, although each is an error"
             )
 
     @property
@@ -454,13 +454,18 @@ class Tallied:
     def with_positive(self, label: Any) -> Self:
         """The evaluation of two classes with metrics of the class `label`, such as `precision()`; None changes nothing.
 
-        Without it they are of the second class. Of more classes, take ``recall(average=None)``.
+        Without it they are those of the second class. With more classes, use ``recall(average=None)``.
         """
         if label is None:
             return self
         known = self.classes.tolist()
         if not is_binary(self) or label not in known:
-            what = f"one of two classes, and these are {self.n_classes}" if len(known) != 2 else f"one of {known}"
+            what = f"one of {known}"
+            if len(known) != 2:
+                what = (
+                    f"one of two classes, and these are {self.n_classes}; of the evaluation precision(average=None), "
+                    "recall(average=None) and threshold(label, ..) are those of each class"
+                )
             raise ValueError(f"positive={label!r} should be {what}")
         judged = self.with_tallies(self.n_rows, self._tallies, self.n_unknown)
         judged.positive = known.index(label)
@@ -475,18 +480,11 @@ class Tallied:
         state = {"classes": self.classes, "form": form, "n_rows": self.n_rows, "tallies": state_of(self._tallies)}
         if "slices" in self._tallies:
             state["slicing"] = self._tallies["slices"].slicing
-        if self.level is not None:
-            state["interval"] = self.level
-        if self.n_unknown:
-            state["n_unknown"] = self.n_unknown
-        if self.positive != 1:
-            state["positive"] = self.positive
         if self.level is not None or self.is_grouped:
             state["grouped"] = self.is_grouped
-        if self.n_models > 1:
-            state["n_models"] = self.n_models
-        if self.reference is not None:
-            state["reference"] = self.reference
+        usual = {"interval": None, "n_unknown": 0, "positive": 1, "n_models": 1, "reference": None}
+        here = {**vars(self), "interval": self.level}
+        state |= {name: here[name] for name, value in usual.items() if here[name] != value}
         return state
 
     @classmethod
@@ -551,6 +549,14 @@ def check_level(interval: Any) -> float | None:
     return level
 
 
+def given_level(interval: Any) -> float:
+    """The confidence of intervals that there are in any case."""
+    level = check_level(interval)
+    if level is None:
+        raise ValueError("interval=None should be between 0 and 1, such as 0.95")
+    return level
+
+
 def check_intervals(judged: Tallied) -> RowMeans:
     """Squares of the weights, and which are not whole; refuse evaluations that were made without intervals."""
     if judged.level is None:
@@ -561,7 +567,7 @@ def check_intervals(judged: Tallied) -> RowMeans:
 def check_grouped(groups: Any, interval: Any, by: Any) -> None:
     """Refuse groups without intervals, which slices have in any case."""
     if groups is not None and interval is None and by is None:
-        raise ValueError("groups= goes with intervals; give interval=0.95, or leave groups= out")
+        raise ValueError("groups= needs intervals; give interval=0.95, or leave groups= out")
 
 
 # ---- tallies ---------------------------------------------------------------------------------------------------------
@@ -610,6 +616,16 @@ def has(judged: Tallied, tally: str) -> bool:
     return tally in judged._tallies
 
 
+def kinds_of(judged: Tallied) -> set[str]:
+    """The tallies that were kept, with "order" for scores of any kind, and "label sets" for decisions of labels."""
+    kinds = {*judged._tallies}
+    if kinds & {"ranking", "margin"}:
+        kinds.add("order")
+    if "decisions" in kinds and judged.multilabel:
+        kinds.add("label sets")
+    return kinds
+
+
 def check_multilabel(judged: Tallied, what: str) -> None:
     """Refuse metrics of label sets for single labels."""
     if not judged.multilabel:
@@ -627,9 +643,11 @@ def is_binary(judged: Tallied) -> bool:
     return judged.n_classes == 2 and not judged.multilabel
 
 
-def ranked_classes(judged: Tallied) -> range:
-    """The classes over which metrics of rankings are averaged: of two, the second alone."""
-    return range(judged.n_classes)[is_binary(judged) :]
+def ranked_classes(judged: Tallied) -> Sequence[int]:
+    """The classes over which metrics of rankings are averaged: of two, the positive one alone."""
+    if is_binary(judged):
+        return [judged.positive]
+    return range(judged.n_classes)
 
 
 # ---- files of older versions -----------------------------------------------------------------------------------------

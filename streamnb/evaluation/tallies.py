@@ -11,9 +11,9 @@ import scipy.sparse as sp
 
 from streamnb.core import memory, persistence
 from streamnb.evaluation.score_order import Histogram
-from streamnb.fits.statistic import Mergeable, added
-from streamnb.kernels import judge
+from streamnb.kernels.decisions import count_decisions, count_rows
 from streamnb.kernels.row_values import GOLDEN, scatter_bits
+from streamnb.passes.statistic import Mergeable, added
 from streamnb.rows.row_blocks import stacked
 from streamnb.stats.row_means import RowMeans, WeightTable, pairs_of_state, state_of_pairs, summed_by_key
 
@@ -126,13 +126,13 @@ class Decisions(Mergeable):
             cells, first = (rows.bucket, labels), rows.bucket * self.n_classes
             labels, decided = labels + first, decided + first[:, None]
         self.counts["true"].add(cells, weight)
-        judge.count_decisions(labels, weight, decided, hit, predicted, table)
+        count_decisions(labels, weight, decided, hit, predicted, table)
 
     def add_each_once(self, labels: np.ndarray, decided: np.ndarray) -> None:
         """Add unweighted rows with the decisions of the models, where no confusion matrix is kept."""
         hit, predicted, _ = self._by_model(False)
         counted, decisions = np.zeros((2, *hit.shape[1:]), np.int32)
-        judge.count_rows(labels, decided, counted, decisions)
+        count_rows(labels, decided, counted, decisions)
         hit[0] += counted  # sums of whole numbers are exact, here and below
         predicted[0] += decisions.T
         self.counts["true"].pairs[0] += np.bincount(labels, minlength=self.n_classes)

@@ -24,18 +24,18 @@ _ROUNDED = 1e-12  # rounding error of sums of shares
 
 @dataclass(frozen=True)
 class Threshold:
-    """Rows that score `value` or more are taken for rows of a class; what comes of it.
+    """Rows that score `value` or more are assigned to a class; the rates that follow.
 
     Attributes
     ----------
     value : float
-        A float is made of it, and so is a decision rule: ``model.set_threshold(threshold)``.
+        ``float(threshold)`` returns it, and ``model.set_threshold(threshold)`` applies it.
     class_ : label
-        The class that is looked for.
+        The class to detect.
     precision, recall, specificity : float
         Shares of the rows that were judged.
     share : float
-        Rows at or above the threshold, of all.
+        Share of all rows at or above the threshold.
     cost : float or None
         Mean cost of a row, where `cost` was given.
     """
@@ -128,7 +128,7 @@ def threshold(
     cost: Mapping[str, float] | None = None,
     confidence: float | None = None,
 ) -> Threshold:
-    """The best threshold of the score of a class for one demand: ``threshold(precision=0.9)``.
+    """Find the best threshold on the score of a class for one requirement: ``threshold(precision=0.9)``.
 
     Give one of `precision`, `recall`, `specificity`, `share` and `cost`.
 
@@ -145,8 +145,8 @@ def threshold(
     cost : dict, optional
         ``{"false_positive": 1, "false_negative": 10}``: the threshold with the lowest mean cost.
     confidence : float, optional
-        The lower bound of the rate at this confidence must reach the demand, not the rate alone: 0.95, so that it holds
-        for new rows, too, in 95 of 100 such samples. For `precision`, `recall` and `specificity`.
+        Require the lower bound of the rate at this confidence, not just the rate, to reach the requirement: with 0.95
+        it also holds for new rows in 95 of 100 such samples. For `precision`, `recall` and `specificity`.
 
     Returns
     -------
@@ -159,14 +159,14 @@ def threshold(
     Raises
     ------
     ValueError, TypeError
-        None or several of the demands; a rate that is not between 0 and 1; more than two classes and no `label`; there
-        are no rows of the class, or no others for `specificity`; or no threshold reaches the demand: the message says
-        how far it goes.
+        Not exactly one requirement is given; a rate is not between 0 and 1; more than two classes and no `label`; there
+        are no rows of the class, or no others for `specificity`; or no threshold meets the requirement: the message
+        says how close one comes.
 
     Notes
     -----
     The bound is that of Clopper and Pearson (1934) for the share of independent rows; weights count as numbers of rows.
-    A threshold is chosen among many, and is best on the rows it was chosen on: judge it on others.
+    A threshold is chosen among many, and does best on the rows it was chosen on: judge it on others.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def threshold(
     if len(given) != 1:
         what = "nothing is demanded"
         if given:
-            what = f"{' and '.join(f'{name}=' for name in given)} are one demand each"
+            what = f"{' and '.join(f'{name}=' for name in given)} exclude each other"
         raise ValueError(f"{what}; give one of precision=, recall=, specificity=, share= and cost=")
     name = given[0]
     demand: Any = (_costs if name == "cost" else partial(_check_rate, name))(demands[name])
@@ -279,7 +279,7 @@ def _check_confidence(confidence: Any, name: str) -> None:
     if confidence is None:
         return
     if name not in DEMANDS:
-        raise ValueError(f"confidence={confidence!r} goes with precision=, recall= or specificity=, not {name}=")
+        raise ValueError(f"confidence={confidence!r} needs precision=, recall= or specificity=, not {name}=")
     if not 0.0 < arguments.finite_number("confidence", confidence) < 1.0:
         raise ValueError(f"confidence={confidence!r} should be between 0 and 1, such as 0.95")
 
@@ -309,5 +309,5 @@ def _best(cuts: Cuts, name: str, demand: float, confidence: float | None) -> int
             f"{cuts.values[most]:.6g} on, with {BEST[name]} {getattr(cuts, BEST[name])[most]:.4g}"
         )
     worth = np.where(fits, getattr(cuts, BEST[name]), -np.inf)
-    best = np.flatnonzero(worth >= np.nanmax(worth) - _ROUNDED)
-    return int(best[0])  # of equal ones the highest, which takes the fewest rows
+    # of equal ones the highest, which takes the fewest rows
+    return int(np.flatnonzero(worth >= np.nanmax(worth) - _ROUNDED)[0])

@@ -56,7 +56,7 @@ sum_16, sum_8, sum_4, sum_2, sum_1 = (summing_down(n) for n in (WIDE, LANES, 4, 
 @brick
 def sum_products(values, rows, first, stop, residual, grid, total, j):
     # total[j, r] += sum_p values[p] * residual[rows[p], r], p from first to stop, each product rounded on its grid
-    column, width = 0, total.shape[1]
+    column, width = np.intp(0), total.shape[1]  # a literal would be compiled separately
     for _ in range(width // WIDE):
         sum_16(total, j, column, values, rows, first, stop, residual, grid)
         column += WIDE
@@ -103,7 +103,7 @@ def score_columns(values, rows, ends, weights, out):
     # out[rows[p], r] += values[p] * weights[j, r] over the entries p of all columns j
     first, width = 0, out.shape[1]
     for j in range(len(ends)):
-        stop, column = int(ends[j]), 0
+        stop, column = int(ends[j]), np.intp(0)
         if stop > first:
             for _ in range(width // WIDE):
                 add_16(out, column, values, rows, first, stop, weights, j)

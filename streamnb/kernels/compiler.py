@@ -194,7 +194,7 @@ class Compiling(event.Listener):
     def _say(self) -> None:
         if self.said:
             return
-        again = f"in each process again: {not_kept(self.failure)}" if self.failure else "once on this machine"
+        again = f"again in each process: {not_kept(self.failure)}" if self.failure else "once on this machine"
         if sys.stderr is not None and sys.stderr.isatty():
             print(f"\r\x1b[Kcompiling kernels, {again}", file=sys.stderr, flush=True)  # in place of a progress bar
         elif "ipykernel" in sys.modules:
@@ -217,7 +217,7 @@ def check_folder() -> None:
         with TemporaryFile(dir=FOLDER):
             pass
     except OSError as failure:
-        raise OSError(f"kernels would be compiled in vain: {not_kept(failure)}") from failure
+        raise OSError(f"compiled kernels would be lost: {not_kept(failure)}") from failure
 
 
 class _DiskCache(NullCache):
@@ -232,7 +232,6 @@ class _DiskCache(NullCache):
         self._func = func
 
     def load_overload(self, signature: Any, context: Any) -> Any:
-        context.refresh()
         try:
             content = self._path(signature, context).read_bytes()
         except OSError:

@@ -8,11 +8,15 @@ a multiple of DIRECTIONS, as directions always are. Where `inverse` is empty too
 Rows are in tiles (n_tiles, n, lanes), with TILE_BYTES for each feature and the last padded with zeros; each row has a
 lane, so that rounding is the same in any batch. `room` is scratch: a tile of directions, and one of
 points.
+
+A Gaussian feature of each class alone is simpler: ``halves[j, k]`` is 1 / (2 variance), ``absent[j, k]`` the term of a
+zero, mean^2 * halves; these tables are feature-major.
 """
 
 import numpy as np
 
 from streamnb.kernels.compiler import brick, kernel
+from streamnb.kernels.exact import two_sum
 from streamnb.kernels.lanes import LANES, SINGLES, chosen, plus_product, put, spread, take
 
 TILE_BYTES = 128
@@ -145,3 +149,29 @@ def decide(tiles, sizes, form, bounds, room, best, decided, certain):
                 decided[t * lanes + lane, p] = max(best[4 * p + 1, lane], np.float32(0.0))
                 sure &= best[4 * p + 2, lane] < best[4 * p + 3, lane]
             certain[t * lanes + lane] = sure
+
+
+@kernel
+def score_dense(values, means, halves, out):
+    # out[i, k] -= sum over j of (x[i, j] - means[j, k])^2 * halves[j, k]
+    for i in range(out.shape[0]):
+        for j in range(values.shape[1]):
+            x = np.float64(values[i, j])
+            for k in range(out.shape[1]):
+                d = x - means[j, k]
+                out[i, k] -= d * d * halves[j, k]
+
+
+@kernel
+def score_csr(data, indices, indptr, means, halves, absent, hi, lo):
+    # the same from stored values: hi + lo is the score of a row of zeros on entry, of row i on return. The term of a
+    # zero is removed without error, so that columns far from zero do not cancel.
+    start = indptr[0]
+    for i in range(hi.shape[0]):
+        for p in range(indptr[i] - start, indptr[i + 1] - start):
+            j = indices[p]
+            x = np.float64(data[p])
+            for k in range(hi.shape[1]):
+                d = x - means[j, k]
+                hi[i, k], e = two_sum(hi[i, k], absent[j, k])
+                lo[i, k] += e - d * d * halves[j, k]

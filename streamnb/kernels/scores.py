@@ -70,7 +70,7 @@ def sum_1(out, column, data, indices, first, stop, table):
 def sum_row(data, indices, first, stop, table, out):
     # out[0, c] = sum over p from first to stop of data[p] * table[indices[p], c], in their order; the table is LANES
     # wide or wider, and its last lanes may be among those before
-    last, column = table.shape[1] - LANES, 0
+    last, column = table.shape[1] - LANES, np.intp(0)
     while last - column > 3 * LANES:
         sum_4(out, column, column + 3 * LANES, data, indices, first, stop, table)
         column += 4 * LANES

@@ -6,36 +6,60 @@ classes of models, so many that they fill vectors. Each lane has the same bits w
 
 import numpy as np
 
-from streamnb.kernels.compiler import kernel
-from streamnb.kernels.elementary import exp_less_one, logarithm
+from streamnb.kernels.compiler import kernel, part
+from streamnb.kernels.exact import exp_less_one, logarithm
 from streamnb.kernels.lanes import LANES, put, take
 
 LOWEST = -690.0  # exponents below, whose powers are about 0
-TILE = 1024  # rows whose scores in a vector of lanes stay in the cache while their terms are added
 
 
 @kernel
 def score_terms(places, table, out):
-    # out[i, r] += sum over terms t of table[places[t, i], r]; tables of this module have a row for each LANES numbers
-    n_vectors, n_rows = out.shape[1] // LANES, places.shape[1]
-    for b in range(n_vectors):
-        for first in range(0, n_rows, TILE):
-            for t in range(len(places)):
-                for i in range(first, min(first + TILE, n_rows)):
-                    scores = take(out, i, b * LANES, LANES)
-                    put(out, i, b * LANES, scores + take(table, places[t, i] * n_vectors + b, 0, LANES))
+    # out[i, r] += sum over terms t of table[places[t, i], r]
+    width = out.shape[1]
+    for r in range(0, width - width % LANES, LANES):
+        score_lanes(places, table, out, r, LANES)
+    for r in range(width - width % LANES, width):
+        score_lanes(places, table, out, r, 1)
+
+
+@part
+def score_lanes(places, table, out, r, n_lanes):
+    n_terms, n_rows = places.shape
+    for t in range(0, n_terms - 3, 4):  # four terms for each time that scores are loaded
+        for i in range(n_rows):
+            scores = take(out, i, r, n_lanes) + take(table, places[t, i], r, n_lanes)
+            scores = scores + take(table, places[t + 1, i], r, n_lanes) + take(table, places[t + 2, i], r, n_lanes)
+            put(out, i, r, scores + take(table, places[t + 3, i], r, n_lanes))
+    for t in range(n_terms - n_terms % 4, n_terms):
+        for i in range(n_rows):
+            put(out, i, r, take(out, i, r, n_lanes) + take(table, places[t, i], r, n_lanes))
 
 
 @kernel
 def add_terms(places, values, total):
-    # total[places[t, i], r] += values[i, r]: term by term, whose columns stay in the cache
-    n_vectors, n_rows = total.shape[1] // LANES, places.shape[1]
-    for b in range(n_vectors):
-        for first in range(0, n_rows, TILE):
-            for t in range(len(places)):
-                for i in range(first, min(first + TILE, n_rows)):
-                    sums = take(total, places[t, i], b * LANES, LANES)
-                    put(total, places[t, i], b * LANES, sums + take(values, i * n_vectors + b, 0, LANES))
+    # total[places[t, i], r] += values[i, r]
+    width = total.shape[1]
+    for r in range(0, width - width % LANES, LANES):
+        add_lanes(places, values, total, r, LANES)
+    for r in range(width - width % LANES, width):
+        add_lanes(places, values, total, r, 1)
+
+
+@part
+def add_lanes(places, values, total, r, n_lanes):
+    n_terms, n_rows = places.shape
+    for t in range(0, n_terms - 3, 4):
+        for i in range(n_rows):
+            a, b, c, d = places[t, i], places[t + 1, i], places[t + 2, i], places[t + 3, i]
+            of_row = take(values, i, r, n_lanes)
+            put(total, a, r, take(total, a, r, n_lanes) + of_row)
+            put(total, b, r, take(total, b, r, n_lanes) + of_row)
+            put(total, c, r, take(total, c, r, n_lanes) + of_row)
+            put(total, d, r, take(total, d, r, n_lanes) + of_row)
+    for t in range(n_terms - n_terms % 4, n_terms):
+        for i in range(n_rows):
+            put(total, places[t, i], r, take(total, places[t, i], r, n_lanes) + take(values, i, r, n_lanes))
 
 
 @kernel

@@ -1,1 +1,1 @@
-"""Models: weights that score rows."""
+"""Models: weights that score rows, and what other programs read of them: JSON, ONNX, SQL, Python."""

@@ -43,7 +43,7 @@ class DecisionRule(persistence.Parameters):
         loss = None if loss is None else _square(loss)
         if threshold is None:
             if reject_label is not None:
-                raise ValueError(f"reject_label={reject_label!r} goes with threshold=, which is not given")
+                raise ValueError(f"reject_label={reject_label!r} needs threshold=, which is not given")
             return None if loss is None else cls(loss, None, None)
         threshold = arguments.finite_number("threshold", threshold)
         if loss is None and not 0.0 < threshold < 1.0:
@@ -232,13 +232,13 @@ def _check_wishes(specificity: Any, sensitivity: Any, youden: Any) -> None:
         if rate is not None and not 0.0 < arguments.finite_number(name, rate) < 1.0:
             raise ValueError(f"{name}={rate!r} should be between 0 and 1, such as 0.95")
     if (specificity is not None) + (sensitivity is not None) + youden > 1:
-        raise ValueError("specificity=, sensitivity= and youden= are one wish each; give one of them")
+        raise ValueError("specificity=, sensitivity= and youden= exclude each other; give one of them")
 
 
 @persistence.register
 @dataclass(frozen=True)
 class ClassThreshold(persistence.Parameters):
-    """Decides for one class wherever it scores `value` or more, and otherwise for the best of the other classes.
+    """Predicts one class wherever it scores `value` or more, and otherwise the best of the other classes.
 
     Attributes
     ----------
@@ -246,7 +246,7 @@ class ClassThreshold(persistence.Parameters):
         Of the class.
     value : float
     odds : bool
-        Of more than two classes, whether the score is the log-odds of its probability, and not `decision_function`.
+        With more than two classes: whether scores are the log-odds of the probability, instead of `decision_function`.
     """
 
     number: int

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from streamnb.core import memory
 from streamnb.core.memory import PAGE, aligned
-from streamnb.kernels import grid_scores, screen
+from streamnb.kernels import decisions, grid_scores
 from streamnb.kernels.lanes import LANES, SINGLES
 from streamnb.kernels.scores import score_cells
 from streamnb.problem.schemes import top_class
@@ -19,6 +19,7 @@ from streamnb.rows.row_blocks import Chunk, SparseRows
 
 CLOSE_SCORES = 1 << 14  # scores that stay in the cache until they are counted
 FEW_COLUMNS = 64  # columns up to which the head is one table, for which rows are read once
+Weights = Sequence[sp.csr_array]  # of blocks of features
 NEAREST = 2.0**-100  # smallest distance to the highest intercept that single precision must resolve
 MARGINS = 1 << 17  # margins computed at once in double precision
 FEW = 128  # rows up to which weights are not laid out for scoring in double precision
@@ -51,7 +52,7 @@ class Layout:
         lane = point % self.lanes
         return np.stack([point, row, row * self.padded(n_points) + point - lane, lane])
 
-    def n_units(self, blocks: Sequence[sp.csr_array], n_rows: int) -> np.ndarray:
+    def n_units(self, blocks: Weights, n_rows: int) -> np.ndarray:
         """Return the number of units outside a head of 0, 1, .. points."""
         n_points = blocks[0].shape[1] // n_rows
         ends, where = np.zeros(self.padded(n_points), np.int64), self.where(n_points, n_rows)
@@ -59,7 +60,7 @@ class Layout:
             grid_scores.count_units(*_places(block), where, np.full((2, n_rows), -1), ends)
         return np.append(np.cumsum(ends[::-1])[::-1], 0)
 
-    def shape(self, blocks: Sequence[sp.csr_array], n_rows: int) -> tuple[int, int]:
+    def shape(self, blocks: Weights, n_rows: int) -> tuple[int, int]:
         """Choose the points of the head, fewer than `lanes` or a multiple of it; also return the units outside it."""
         n_features, n_units = sum(block.shape[0] for block in blocks), self.n_units(blocks, n_rows)
         depths = np.arange(len(n_units))
@@ -82,12 +83,12 @@ def _index(n: int) -> np.dtype:
     return np.dtype(np.uint16 if n <= 1 << 16 else np.int32)
 
 
-def size_of(blocks: Sequence[sp.csr_array], n_rows: int, layout: Layout = DOUBLE) -> int:
+def size_of(blocks: Weights, n_rows: int, layout: Layout = DOUBLE) -> int:
     """Return the bytes of laid out blocks of weights, without the arrays by feature."""
     return _bytes_of_shape(layout, blocks, n_rows, *layout.shape(blocks, n_rows))
 
 
-def _bytes_of_shape(layout: Layout, blocks: Sequence[sp.csr_array], n_rows: int, depth: int, n_units: int) -> int:
+def _bytes_of_shape(layout: Layout, blocks: Weights, n_rows: int, depth: int, n_units: int) -> int:
     n_features = sum(block.shape[0] for block in blocks)
     return int(memory.LINE * (n_features * layout.head_lanes(depth, n_rows) + n_units))
 
@@ -101,19 +102,17 @@ class GridWeights:
     layout: Layout
 
     @classmethod
-    def of(cls, blocks: Sequence[sp.csr_array], n_rows: int) -> "GridWeights":
+    def of(cls, blocks: Weights, n_rows: int) -> "GridWeights":
         """Lay out weights, given in blocks of features with ascending columns, ordered point by point."""
         return cls._of_shape(DOUBLE, blocks, n_rows, *DOUBLE.shape(blocks, n_rows))
 
     @classmethod
-    def in_units(cls, blocks: Sequence[sp.csr_array], n_rows: int) -> "GridWeights":
+    def in_units(cls, blocks: Weights, n_rows: int) -> "GridWeights":
         """Lay out weights as units only; sums then run feature by feature, whatever other weights there are."""
         return cls._of_shape(DOUBLE, blocks, n_rows, 0, int(DOUBLE.n_units(blocks, n_rows)[0]))
 
     @classmethod
-    def within(
-        cls, most_bytes: int, blocks: Sequence[sp.csr_array], n_rows: int, layout: Layout = DOUBLE
-    ) -> "GridWeights | None":
+    def within(cls, most_bytes: int, blocks: Weights, n_rows: int, layout: Layout = DOUBLE) -> "GridWeights | None":
         """Lay out weights, or return None if that takes more than `most_bytes`.
 
         Arrays by feature do not count.
@@ -124,9 +123,7 @@ class GridWeights:
         return cls._of_shape(layout, blocks, n_rows, *shape)
 
     @classmethod
-    def _of_shape(
-        cls, layout: Layout, blocks: Sequence[sp.csr_array], n_rows: int, depth: int, n_units: int
-    ) -> "GridWeights":
+    def _of_shape(cls, layout: Layout, blocks: Weights, n_rows: int, depth: int, n_units: int) -> "GridWeights":
         n_features, n_points = sum(block.shape[0] for block in blocks), blocks[0].shape[1] // n_rows
         lanes, where = layout.lanes, layout.where(n_points, n_rows)
         point, r = np.divmod(np.arange(depth * n_rows), n_rows)
@@ -199,8 +196,8 @@ def in_range(chunk: Chunk, survey: Survey | None) -> bool:
     `survey` has the range of the values.
     """
     if survey is not None and survey.whole:
-        return survey.top <= screen.LARGEST
-    return bool(screen.within_range(chunk.stored))
+        return survey.top <= decisions.LARGEST
+    return bool(decisions.within_range(chunk.stored))
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,16 +221,14 @@ class Decider:
     """
 
     weights: GridWeights
-    blocks: Sequence[sp.csr_array]
+    blocks: Weights
     start: np.ndarray
     of_classes: np.ndarray
     most_bytes: int
     tried: list[int] = field(default_factory=lambda: [0, 0])
 
     @classmethod
-    def of(
-        cls, most_bytes: int, blocks: Sequence[sp.csr_array], intercepts: np.ndarray, of_classes: np.ndarray
-    ) -> "Decider | None":
+    def of(cls, most_bytes: int, blocks: Weights, intercepts: np.ndarray, of_classes: np.ndarray) -> "Decider | None":
         """Lay out blocks of weights, and intercepts (R, G).
 
         Return None if that takes more than half of `most_bytes`, the other half being for double precision, or if the
@@ -242,8 +237,8 @@ class Decider:
         start = np.concatenate([intercepts, np.zeros((1, intercepts.shape[1]))])[of_classes]
         start -= start.max(axis=0)
         below = -start[start != 0.0]
-        held = ((below >= NEAREST) & (below <= screen.LARGEST)).all()
-        if not held or not all(screen.within_range(block.data) for block in blocks):
+        held = ((below >= NEAREST) & (below <= decisions.LARGEST)).all()
+        if not held or not all(decisions.within_range(block.data) for block in blocks):
             return None
         weights = GridWeights.within(most_bytes // 2, blocks, len(intercepts), SINGLE)
         return None if weights is None else cls(weights, blocks, start, of_classes, most_bytes // 2)
@@ -279,7 +274,7 @@ class Decider:
         sums = aligned(2, int(form[-1].max()) + decided.shape[1], np.float32)
         scratch = (*self.weights.scratch(2), np.empty(grid_scores.LISTED, np.int64))
         for where, arrays in chunk.sparse(rows):
-            screen.screen_csr(tuple(arrays), weights, scratch, *form, sums, decided[where], left_open[where])
+            decisions.screen_csr(tuple(arrays), weights, scratch, *form, sums, decided[where], left_open[where])
 
     @cached_property
     def _form(self) -> tuple[tuple, tuple]:

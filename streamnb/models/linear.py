@@ -1,4 +1,4 @@
-"""LinearModel: scores of rows, with decisions and probabilities in the kind of X."""
+"""LinearModel: scores of rows, decisions and probabilities, as NumPy or lazy Dask arrays."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from streamnb.core.arguments import PerRow, Rows
 from streamnb.core.csr import of_saved_parts, saved_parts
 from streamnb.core.guesses import available_if
 from streamnb.encoding.learning import opened_through
-from streamnb.fits.statistic import Mergeable, added
 from streamnb.kernels.scores import score_cells
 from streamnb.models.decision_rule import ClassThreshold, Curves, DecisionRule
 from streamnb.passes.answering import answer
-from streamnb.passes.contract import PassTask, RunOptions
+from streamnb.passes.contract import RunOptions
+from streamnb.passes.passes import as_task
 from streamnb.passes.run import run
+from streamnb.passes.statistic import Statistic, added
 from streamnb.problem.schemes import (
     Joint,
     LabelReference,
@@ -185,10 +186,10 @@ class LinearModel:
         beta T(x) is ln x, and ``ln(1 - X) @ second`` adds to the scores. If the model was calibrated by
         isotonic regression, `curves` replace the scores, which are then not linear.
     privacy_ : Privacy or None
-        What is protected by noise in the statistics; None if they had none.
+        The protection by noise in the statistics; None without noise.
     deviations : (n_features,), optional
-        Standard deviations of what `coef_` multiplies, where columns have units of their own and these are known. By
-        them features are ranked.
+        Standard deviations of what `coef_` multiplies, if columns have different units and these are known. They are
+        used to rank features.
     scheme, options, moments, scale, rule
         The problems that rows of `coef_` solve, the transforms of rows, the functions T, idf, and the decision rule.
 
@@ -256,13 +257,13 @@ class LinearModel:
         return replace(self, intercept_=self.intercept_ + given)
 
     def with_threshold(self, threshold: Any, class_: Any = None, *, odds: bool | None = None) -> LinearModel:
-        """Return a copy that decides for a class wherever it scores `threshold` or more; None: as without one.
+        """Return a copy that predicts a class wherever it scores `threshold` or more; None removes the threshold.
 
-        The arguments are those of `LinearNB.set_threshold`. With `odds`, where there are probabilities by default, that
-        of more than two classes is of the log-odds of the probability, and not of `decision_function`.
+        The arguments are those of `LinearNB.set_threshold`. With `odds`, the default if there are probabilities, the
+        threshold for more than two classes is on the log-odds of the probability, not on `decision_function`.
         """
         if isinstance(self.rule, DecisionRule):
-            raise ValueError("the model decides by loss= or threshold=; take refit(loss=None, threshold=None) before")
+            raise ValueError("the model decides by loss= or threshold=; use refit(loss=None, threshold=None) before")
         if threshold is None:
             return replace(self, rule=None)
         odds = self.scheme.has_probabilities if odds is None else odds
@@ -304,7 +305,7 @@ class LinearModel:
         """
         rows = opened_through(self.options.step, X, y, sample_weight)
         row_checks.check_labels_of_model(rows.label_names, self.classes_)
-        means = run(_HitsTask(self), rows, RunOptions())[0].means
+        means = run(as_task(_Hits(self)), rows, RunOptions())[0].means
         row_checks.check_total_weight(means.weight)
         return means.mean("right")
 
@@ -498,27 +499,16 @@ def top_classes(model: LinearModel, chunk: Chunk, survey: Any) -> np.ndarray:
 
 
 @dataclass(eq=False)
-class _Hits(Mergeable):
-    """How many rows are predicted correctly."""
-
-    means: Annotated[RowMeans, added]
-
-
-@dataclass(frozen=True, eq=False)
-class _HitsTask(PassTask):
-    """A task that counts the rows a model predicts correctly."""
+class _Hits(Statistic):
+    """How many rows a model predicts correctly."""
 
     model: LinearModel
+    means: Annotated[RowMeans, added] = field(default_factory=lambda: RowMeans.of_values(("right",)))
     title = "scoring"
 
-    def partial(self) -> _Hits:
-        return _Hits(RowMeans.of_values(("right",)))
-
-    def add(self, partial: _Hits, block: Block) -> None:
-        """Add one block of rows."""
-        y, model = row_checks.check_y(block.y), self.model
-        hits = model._hits(model.predicted(*checked(block)), y)
-        partial.means.add([hits], np.ones(len(hits)) if block.weight is None else block.weight)
+    def add_block(self, block: Block) -> None:
+        hits = self.model._hits(self.model.predicted(*checked(block)), row_checks.check_y(block.y))
+        self.means.add([hits], block.weights)
 
 
 def sums_of_logs(log_probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -17,38 +17,43 @@ from streamnb.core import persistence
 from streamnb.core.arguments import Rows
 from streamnb.encoding.plain_steps import RowStep
 from streamnb.encoding.records import Row, TableRecords, TextRecords, Unusual, numbers_of, records_of
-from streamnb.rows.small_files import read_small
+from streamnb.rows.table_columns import read_small
 
 FEW = 1000  # rows up to which scoring does not use compiled kernels
+LIGHT = 1 << 22  # bytes of weights up to which files with statistics have the model alone, too
 DENSE = 1 << 28  # bytes up to which sparse weights are made dense
 # types of columns whose values are Python's
 SIMPLE = {"double", "float64", "bool", "string", "large_string", "object", "str", "date32[day]"}
 SIMPLE |= {f"{sign}int{n}" for sign in ("", "u") for n in (8, 16, 32, 64)}
 SIMPLE |= {f"{kind}[{unit}]" for kind in ("timestamp", "datetime64") for unit in ("s", "ms", "us", "ns")}
 PROBABILITIES = "softmax", "sigmoid", "ovr", "reference"
+RESIDUALS = "NoneType", "Residuals"  # classes of what intervals follow from
 
 
 class _MadeOnUse:
     """A field whose object is made, and its class imported, when it is first asked for."""
 
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
     def __set__(self, model: Any, value: Any) -> None:
-        vars(model)["encoding"] = value
+        vars(model)[self._name] = value
 
     def __get__(self, model: Any, owner: Any = None) -> Any:
         if model is None:
             return None  # the default
-        if isinstance(vars(model)["encoding"], persistence.Unmade):
-            vars(model)["encoding"] = vars(model)["encoding"].made()
-        return vars(model)["encoding"]
+        if isinstance(vars(model)[self._name], persistence.Unmade):
+            vars(model)[self._name] = vars(model)[self._name].made()
+        return vars(model)[self._name]
 
 
 @persistence.register
 @dataclass(frozen=True, eq=False, repr=False)
 class PortableModel(persistence.Saved):
-    """A standalone linear model: steps, then scores ``x @ weights + intercept_``; the highest score decides.
+    """A standalone linear model: steps, then scores ``x @ weights + intercept_``, of which the highest decides.
 
-    ``model.save(path, stats=False)`` writes it and `load` returns it. Up to 1,000 rows in memory, numbers, texts and
-    records of a table, are scored by NumPy alone, to the same last bit; for more, and for rows of other kinds (stores,
+    ``model.save(path, stats=False)`` writes it and `load` returns it. Up to 1,000 rows in memory (numbers, texts or
+    records of a table) are scored with NumPy alone, with the same bits; for more, and for rows of other kinds (stores,
     Dask), the rest of the package is imported.
 
     Attributes
@@ -96,6 +101,9 @@ class PortableModel(persistence.Saved):
     meta_: dict[Any, Any] | None = None
     reference: int | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: vars(self)[name] for name in self.__dataclass_fields__}  # without what is made on use
+
     def __repr__(self) -> str:
         kept = self.weights.nnz if hasattr(self.weights, "nnz") else np.count_nonzero(self.weights)
         shape = f"{len(self.classes_):,} classes, {self.n_features_in_:,} features"
@@ -104,24 +112,25 @@ class PortableModel(persistence.Saved):
     # ---- predicting --------------------------------------------------------------------------------------------------
 
     def predict(self, X: Rows, *, out: Any = None) -> Any:
-        """Return labels, (n_rows,), or a 0/1 indicator (n_rows, K) for multi-label; in the kind of X, or into `out`."""
+        """Return labels, (n_rows,), or a 0/1 indicator (n_rows, K) for multi-label, which may be written to `out`."""
         if self.multilabel:
-            return self._answer(X, self._labels, len(self.classes_), np.dtype(np.int64), out)
-        return self._answer(X, self._labels, None, self.classes_.dtype, out)
+            return self.answer(X, self._labels, len(self.classes_), np.dtype(np.int64), out)
+        return self.answer(X, self._labels, None, self.classes_.dtype, out)
 
     def predict_proba(self, X: Rows, *, out: Any = None) -> Any:
         """Return class probabilities, (n_rows, K), or those of each label for multi-label."""
         self._check_probabilities()
-        return self._answer(X, self._shares, len(self.classes_), np.dtype(np.float64), out)
+        return self.answer(X, self._shares, len(self.classes_), np.dtype(np.float64), out)
 
     def decision_function(self, X: Rows, *, out: Any = None) -> Any:
         """Return scores, (n_rows, K) without the reference; (n_rows,) for two classes, positive for `classes_[1]`."""
         two = len(self.classes_) == 2 and not self.multilabel
         finish = _second_less_first if two else self._without_reference
         width = len(self.classes_) - (self.reference is not None)
-        return self._answer(X, finish, None if two else width, np.dtype(np.float64), out)
+        return self.answer(X, finish, None if two else width, np.dtype(np.float64), out)
 
-    def _answer(self, X: Any, finish: Callable, width: int | None, dtype: np.dtype, out: Any) -> Any:
+    def answer(self, X: Any, finish: Callable, width: int | None, dtype: np.dtype, out: Any) -> Any:
+        """Apply `finish` to the scores of rows, (n_rows,) or (n_rows, width), in the kind of X."""
         few = self._few(X) if out is None else None
         if few is not None:
             return finish(few)
@@ -131,19 +140,19 @@ class PortableModel(persistence.Saved):
 
     def predict_one(self, record: Any) -> Any:
         """Return the label of a record, a dict, a row of an array or a text; as `predict_one` of estimators."""
-        (found,) = self._labels(self._scores_of_one(record)).tolist()
+        (found,) = self._labels(self.scores_of_one(record)).tolist()
         return dict(zip(self.classes_.tolist(), map(bool, found), strict=True)) if self.multilabel else found
 
     def predict_proba_one(self, record: Any) -> dict[Any, float]:
         """Return the probability of each class of a record, by its label."""
         self._check_probabilities()
-        return dict(zip(self.classes_.tolist(), self._shares(self._scores_of_one(record))[0].tolist(), strict=True))
+        return dict(zip(self.classes_.tolist(), self._shares(self.scores_of_one(record))[0].tolist(), strict=True))
 
     def _check_probabilities(self) -> None:
         if self.probabilities is None:
             raise AttributeError("the model has no probabilities; calibrate(X, y) gives it some before it is saved")
 
-    def _scores_of_one(self, record: Any) -> np.ndarray:
+    def scores_of_one(self, record: Any) -> np.ndarray:
         """Return the scores of a record, (1, K)."""
         try:
             return self.plain_scores(record)
@@ -290,7 +299,7 @@ class PortableModel(persistence.Saved):
 
     @property
     def drift(self) -> NoReturn:
-        """Not available, as there are no sums of the rows of the fit."""
+        """Not available, as sums of the training rows are not kept."""
         raise AttributeError(
             "a model saved with stats=False has no sums of the columns of its training rows, with which drift compares "
             "new rows; save it with its statistics, too, and load that file for drift"
@@ -301,7 +310,7 @@ class PortableModel(persistence.Saved):
     def export(
         self, path: Any, *, dialect: str | None = None, table: str = "rows", keep: Sequence[str] | None = None
     ) -> None:
-        """Write the model to a file that other programs predict with, as `export` of the estimator that was saved."""
+        """Write the model to a file that other programs can predict with; see `export` of estimators."""
         writing = persistence.exports()
         writing.write(path, lambda: self, writing.scoring_of(dialect, table, keep))
 
@@ -359,6 +368,119 @@ class PortableModel(persistence.Saved):
             raise ValueError(
                 f"reference={self.reference!r} of {n_classes} labels, probabilities={self.probabilities!r}"
             )
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False, repr=False)
+class PortableRegression(persistence.Saved):
+    """A standalone regression: predictions are the scores of a `PortableModel`, or their exponentials.
+
+    ``model.save(path, stats=False)`` writes it and `load` returns it. It accepts the same rows as a `PortableModel`,
+    and imports as little for a few of them.
+
+    Attributes
+    ----------
+    linear : PortableModel
+        The model that scores rows, with a target in place of each class.
+    power : float
+        The variance is the mean to this power.
+    link : {"identity", "log"}
+        Predictions are the scores, or ``exp(scores)``.
+    residuals_ : Residuals or None
+        Residuals on held-out rows, from which ``predict(X, interval=0.9)`` derives its intervals.
+    meta_ : dict or None
+        Metadata given to `save`.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> rows = [{"rooms": 1, "price": 2.0}, {"rooms": 2, "price": 4.0}, {"rooms": 3, "price": 6.0}]
+    >>> snb.Ridge(alpha=0.0).fit(rows, "price").save("light.snb", stats=False)
+    >>> snb.load("light.snb").predict([{"rooms": 4}, {"rooms": 5}]).round(6).tolist()
+    [8.0, 10.0]
+    """
+
+    linear: PortableModel
+    power: float
+    link: str
+    residuals_: Any = _MadeOnUse()
+    meta_: dict[Any, Any] | None = None
+    drift = PortableModel.drift
+
+    def __repr__(self) -> str:
+        return f"<PortableRegression: {self.linear.n_features_in_:,} features, link {self.link!r}>"
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of features of a row."""
+        return self.linear.n_features_in_
+
+    def predict(self, X: Rows, *, offset: Any = None, interval: float | None = None, out: Any = None) -> Any:
+        """Return predicted numbers, (n_rows,) or (n_rows, n_targets); with `interval` as `predict` of regressions.
+
+        `offset`, (n_rows,), has the logarithms of exposures, as in `predict` of `PoissonRegressor`.
+        """
+        n_targets = len(self.linear.intercept_)
+        finish, width = self._numbers, None if n_targets == 1 else n_targets
+        if offset is not None:
+            return self._exposed(np.asarray(self.predict(X)), np.asarray(offset), interval, out)
+        if interval is not None:
+            around = self._intervals(interval)
+            finish, width = lambda scores: around(self._numbers(scores)), 3
+        return self.linear.answer(X, finish, width, np.dtype(np.float64), out)
+
+    def _intervals(self, interval: float) -> Callable[[np.ndarray], np.ndarray]:
+        """Return what adds the ends of intervals to predictions."""
+        if self.residuals_ is None:
+            raise ValueError(
+                f"interval={interval!r} needs residuals of held-out rows, and this model was saved without any: "
+                "model.calibrate(X, y) of the regression that it was makes them; then save it again"
+            )
+        return self.residuals_.intervals(interval)
+
+    def _exposed(self, predicted: np.ndarray, offset: np.ndarray, interval: float | None, out: Any) -> np.ndarray:
+        """Return predictions for offsets of their rows."""
+        if offset.shape != predicted.shape or offset.dtype.kind not in "iuf" or not np.isfinite(offset).all():
+            raise ValueError(
+                f"offset should be an array of {len(predicted):,} finite numbers, one for each row of X: the "
+                "logarithms of exposures"
+            )
+        predicted = predicted * np.exp(offset) if self.link == "log" else predicted + offset
+        if interval is not None:
+            predicted = self._intervals(interval)(predicted)
+        if out is not None:
+            out[...] = predicted
+            return out
+        return predicted
+
+    @property
+    def evaluate(self) -> NoReturn:
+        """Not available: the model that was saved can be judged."""
+        raise AttributeError(
+            "a regression that was saved with stats=False predicts, and does no more: evaluate the model that it was "
+            "saved from"
+        )
+
+    score = evaluate
+
+    def predict_one(self, record: Any) -> Any:
+        """Return the number predicted for a record, or a list of those of all targets."""
+        return self._numbers(self.linear.scores_of_one(record))[0].tolist()
+
+    def export(
+        self, path: Any, *, dialect: str | None = None, table: str = "rows", keep: Sequence[str] | None = None
+    ) -> None:
+        """Write the model to a file that other programs can predict with; see `export` of estimators."""
+        writing = persistence.exports()
+        writing.write(path, lambda: self, writing.scoring_of(dialect, table, keep))
+
+    def _numbers(self, scores: np.ndarray) -> np.ndarray:
+        predicted = np.exp(scores) if self.link == "log" else scores
+        return predicted[:, 0] if scores.shape[1] == 1 else predicted
+
+    def _check_loaded(self) -> None:
+        if self.link not in ("log", "identity") or persistence.class_name(vars(self)["residuals_"]) not in RESIDUALS:
+            raise ValueError(f"link={self.link!r}, residuals_={vars(self)['residuals_']!r:.80}")
 
 
 def _check_names(given: np.ndarray, fitted: np.ndarray) -> None:

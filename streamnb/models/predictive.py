@@ -17,8 +17,7 @@ from streamnb.models.linear import LinearModel
 from streamnb.models.quadratic import JointModel
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import Penalty
-from streamnb.problem.priors import NormalInverseGamma, Pseudo
-from streamnb.problem.smoothing import Smoothing, class_probabilities
+from streamnb.problem.smoothing import NormalInverseGamma, Pseudo, Smoothing, class_probabilities
 from streamnb.rows.boundary import Domain
 from streamnb.rows.row_blocks import Chunk
 from streamnb.stats.class_stats import ClassStats

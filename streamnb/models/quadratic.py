@@ -11,7 +11,7 @@ from streamnb.core import arguments, persistence, row_checks
 from streamnb.core.guesses import attribute
 from streamnb.core.threads import one_thread
 from streamnb.encoding.learning import opened_through
-from streamnb.kernels import quadratic
+from streamnb.kernels import quadratic_forms
 from streamnb.models.decision_rule import ClassThreshold, Curves, DecisionRule
 from streamnb.models.linear import LinearModel
 from streamnb.passes.answering import answer
@@ -19,8 +19,7 @@ from streamnb.problem.schemes import TwoClasses, as_scheme
 from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.rows.row_blocks import Chunk, CSRChunk, DenseChunk
 from streamnb.stats.privacy import Privacy
-from streamnb.stats.tables import Table
-from streamnb.stats.totals import whole
+from streamnb.stats.tables import Table, whole
 
 _KINDS = {  # of parts of files
     "classes": "[K]",
@@ -124,7 +123,7 @@ class QuadraticModel(JointModel):
         return self.weights**2 * self.halves
 
     def log_joint(self, chunk: Chunk, survey: Any) -> np.ndarray:
-        return self.scored(chunk, quadratic.score_dense, quadratic.score_csr, self.weights, self.halves)
+        return self.scored(chunk, quadratic_forms.score_dense, quadratic_forms.score_csr, self.weights, self.halves)
 
     def _to_state(self) -> dict[str, Any]:
         tables = {"classes": self.classes_, "means": self.weights, "halves": self.halves, "intercept": self.intercept_}
@@ -189,7 +188,7 @@ class CovarianceModel(LinearModel):
         if self.quadratic:
             raise AttributeError(
                 "covariance='full' gives each class a covariance of its own: scores are quadratic and have no coef_; "
-                "take covariance='pooled' for weights"
+                "use covariance='pooled' for weights"
             )
         return self.weights.T
 

@@ -1,1 +1,1 @@
-"""Runs a task over the rows in one pass, in threads or on a Dask cluster."""
+"""Fits as generators of passes, and what answers a pass: threads or a Dask cluster, with checkpoints."""

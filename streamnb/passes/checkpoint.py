@@ -16,13 +16,13 @@ from streamnb.core.messages import DataError
 from streamnb.core.stored_files import remove_unfinished
 from streamnb.passes import stopping
 from streamnb.passes.contract import PassTask, Report
-from streamnb.rows import row_blocks
 from streamnb.rows.source import Source
 
 SECONDS = 10.0  # between two writes: at most so much work is lost
-SHARE = 20  # the next write waits this many times as long as the last one took: a twentieth of the time at most
+SHARE = 50  # the next write waits this many times as long as the last one took: a fiftieth of the time at most
 SAMPLES = 8  # positions at which rows are read to recognise the data
 SAMPLE_ROWS = 64
+MANY_ROWS = 1 << 20  # whose labels are read at once
 SUMS = 1  # raised when a new version of the code computes other sums
 
 Range = tuple[int, int]  # rows [start, stop)
@@ -114,17 +114,17 @@ class Checkpoint:
 
     def add(self, total: Any, report: Report, ranges: Iterable[Range]) -> None:
         """Add the total of some rows, none of which was added before, and write the file."""
+        began = time.monotonic()
         self.done = _merged([*self.done, *ranges])
         more = self.task.packed(total)
         self.stats = more if self.stats is None else self.task.packed(self.stats + more)
         self.report = self.report + replace(report, seconds=time.monotonic() - self._written)
         self._write()
+        self._cost = self._written - began  # with the sum
 
     def _write(self) -> None:
-        started = time.monotonic()
         persistence.save(self.path, self)
         self._written = time.monotonic()
-        self._cost = self._written - started
 
     def _to_state(self) -> dict[str, Any]:
         done = np.array(self.done, np.int64).reshape(-1, 2)
@@ -187,7 +187,7 @@ def _difference(name: str, *texts: str) -> str:
 def _beside(source: Source) -> dict[str, str]:
     """Digests of labels, weights and other columns beside the rows."""
     digests: dict[str, Any] = {}
-    for columns in source.row_columns(row_blocks.BLOCK_ROWS):
+    for columns in source.row_columns(MANY_ROWS):
         for name, column in columns.items():
             if column is not None:
                 _digest(digests.setdefault(name, hashlib.sha256()), column)
@@ -201,7 +201,7 @@ def _samples(source: Source) -> str:
     n_places = min(max(n_rows // (4 * source.rows_near(1)), 2), SAMPLES)  # a chunk is read at each
     for start in np.linspace(0, max(n_rows - SAMPLE_ROWS, 0), n_places).astype(int).tolist():
         for block in source.blocks(start, min(start + SAMPLE_ROWS, n_rows)):
-            parts = block.X if isinstance(block.X, tuple) else (block.X,)
+            parts: Any = (block.X,)
             if isinstance(block.X, tuple):  # CSR, whose offsets depend on how rows that are kept were cut
                 data, indices, indptr, n_features = block.X
                 parts = data, indices, indptr - indptr[0], n_features

@@ -12,14 +12,15 @@ from typing import Any, NamedTuple, Self, TypeVar
 from tqdm.auto import tqdm
 
 from streamnb.core import frames, persistence
-from streamnb.core.descriptions import shown
 from streamnb.core.memory import check_memory_limit
-from streamnb.core.threads import check_n_threads
+from streamnb.core.persistence import shown
+from streamnb.core.threads import check_n_threads, n_cores
 from streamnb.kernels.compiler import compiling
 from streamnb.rows.keeping import Keeping
 from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source
 
+MOSTLY = 0.7  # of the time
 ANY_SIZE = 1 << 62  # of `most_bytes`, where no partial result is too large
 
 
@@ -31,7 +32,8 @@ class Report(persistence.Parameters):
     Of `reads` of the rows and their `bytes`, `reads_kept` and `bytes_kept` came from what an earlier read had kept, in
     memory or on disk, and the others from the source; a read of both counts as one from the source. `seconds_reading`
     and `seconds_computing` are summed over threads, `seconds_waiting` is the time that computing waited for reading,
-    `seconds` is the wall time: of a pass, or of all that a fit or a search did.
+    `seconds` is the wall time: of a pass, or of all that a fit or a search did. `seconds_busy` are those of processors
+    while this process read and computed; 0 where workers of a cluster did.
     """
 
     rows: int = 0
@@ -44,6 +46,7 @@ class Report(persistence.Parameters):
     bytes_kept: int = 0
     reads: int = 0
     reads_kept: int = 0
+    seconds_busy: float = 0.0
 
     @classmethod
     def of_block(cls, block: Block) -> Report:
@@ -53,23 +56,27 @@ class Report(persistence.Parameters):
     def __add__(self, other: Report) -> Report:
         return Report(**{name: getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__})
 
+    @property
+    def _limit(self) -> str:
+        """What the time went to for the most part, and what shortens it; empty where nothing stands out."""
+        if self.seconds_busy > MOSTLY * self.seconds * n_cores():
+            return "; processors were the limit"
+        if 0 < self.seconds_busy < MOSTLY * self.seconds < self.seconds_waiting:
+            return "; reading was the limit: larger chunks, shards or row groups make fewer requests"
+        return ""
+
     def __str__(self) -> str:
-        return (
+        work = (
             f"{self.rows:,} rows, {self.bytes / 1e9:.2f} GB in {self.blocks:,} blocks, {self.seconds:.1f} s "
             f"(reading {self.seconds_reading:.1f}, computing {self.seconds_computing:.1f}, "
-            f"waiting {self.seconds_waiting:.1f})"
-        ) + self._of_kept
-
-    @property
-    def _of_kept(self) -> str:
-        """What came from where, if rows were kept."""
+            f"waiting {self.seconds_waiting:.1f}{self._limit})"
+        )
         if not self.bytes_kept:
-            return ""
-        source = f"{self.reads - self.reads_kept} from the source, {(self.bytes - self.bytes_kept) / 1e9:.2f} GB"
-        return f"; {self.reads} reads: {source}, {self.reads_kept} of what was kept, {self.bytes_kept / 1e9:.2f} GB"
+            return work
+        kept = f"{self.reads_kept} of {self.reads} reads were of what was kept, {self.bytes_kept / 1e9:.2f} GB"
+        return f"{work}; {kept}"
 
     def _repr_html_(self) -> str:
-        speed = f"{self.bytes / 1e6 / self.seconds:,.1f}" if self.seconds > 0 else "–"
         rows = [
             ("rows", f"{self.rows:,}"),
             ("MB", f"{self.bytes / 1e6:,.1f}"),
@@ -78,11 +85,14 @@ class Report(persistence.Parameters):
             ("seconds reading, over threads", f"{self.seconds_reading:,.2f}"),
             ("seconds computing, over threads", f"{self.seconds_computing:,.2f}"),
             ("seconds waiting for rows", f"{self.seconds_waiting:,.2f}"),
-            ("MB/s", speed),
+            ("MB/s", f"{self.bytes / 1e6 / self.seconds:,.1f}" if self.seconds > 0 else "–"),
         ]
         if self.reads_kept:
-            rows += [("reads", f"{self.reads:,}"), ("reads of what was kept", f"{self.reads_kept:,}")]
-            rows += [("MB of what was kept", f"{self.bytes_kept / 1e6:,.1f}")]
+            rows += [
+                ("reads", f"{self.reads:,}"),
+                ("reads of what was kept", f"{self.reads_kept:,}"),
+                ("MB of what was kept", f"{self.bytes_kept / 1e6:,.1f}"),
+            ]
         return frames.table("One scan", rows)
 
 
@@ -95,7 +105,7 @@ class Wants(NamedTuple):
 
 
 class PassTask:
-    """Anything that is computed from rows in one pass. Subclasses are picklable; their fields describe the task.
+    """Anything that is computed from rows in one pass. Subclasses must be picklable; their fields describe the task.
 
     A subclass defines `partial` and `add`; the defaults of the other methods suit most tasks. A partial result belongs
     to one thread, or to one task of a cluster, and is all that changes: its `finish()` returns the total of the blocks
@@ -170,7 +180,7 @@ class PassTask:
     def fused(self) -> Any:
         """The class of a read that answers passes of such tasks, each of a fold, together; None: each has its sums.
 
-        It takes these passes, the folding and a title, and answers them as `fits.passes.JointRead` does.
+        It takes these passes, the folding and a title, and answers them as `passes.passes.JointRead` does.
         """
         return None
 
@@ -201,7 +211,7 @@ def total_of(empty: Any, arrays: Mapping[str, Any]) -> Any:
 
 
 def bar(*iterable: Any, title: str, progress: bool | None, **options: Any) -> Any:
-    """A tqdm bar, shown only if `progress` is true."""
+    """A tqdm bar, shown only if `progress` is true; with ``leave=False`` the next takes its line."""
     return tqdm(*iterable, desc=title, disable=not progress, **shape(), **options)
 
 
@@ -235,6 +245,8 @@ class RunOptions:
         A file from which the pass can be resumed.
     keeping : Keeping, optional
         Where rows that are read again are kept; None: nowhere.
+    title : str, optional
+        Of the bar of one of several reads, whose line the next takes; None: that of the task, in a line of its own.
     """
 
     progress: bool | None = None
@@ -243,6 +255,7 @@ class RunOptions:
     client: Any = None
     checkpoint: Any = None
     keeping: Keeping | None = None
+    title: str | None = None
 
     def __post_init__(self) -> None:
         check_n_threads(self.n_threads)
@@ -252,12 +265,16 @@ class RunOptions:
     @property
     def fit_options(self) -> dict[str, Any]:
         """The options that `fit` of estimators takes; not the checkpoint, which belongs to one pass."""
-        own = {name: value for name, value in vars(self).items() if name not in ("checkpoint", "keeping")}
+        own = {name: value for name, value in vars(self).items() if name not in ("checkpoint", "keeping", "title")}
         return own if self.keeping is None else {**own, "keep": self.keeping.keep}
 
     def kept(self, rows: Source, costly: bool | None = None) -> Source:
         """Rows that are read again, kept by their first read where that was asked for; see `Keeping.kept`."""
         return rows if self.keeping is None else self.keeping.kept(rows, costly)
+
+    def bar(self, task: PassTask, *iterable: Any, **options: Any) -> Any:
+        """The progress bar of a pass."""
+        return bar(*iterable, title=self.title or task.title, progress=self.progress, leave=not self.title, **options)
 
     def of_pass(self, name: str) -> Self:
         """The options of one pass of several, whose checkpoint is a file of this name in their folder."""

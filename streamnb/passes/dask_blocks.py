@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial, reduce
+from itertools import chain
 from operator import add
 from typing import Any
 from uuid import uuid4
@@ -11,31 +12,44 @@ import scipy.sparse as sp
 
 from streamnb.core import messages, row_checks
 from streamnb.core.csr import as_csr
-from streamnb.passes.contract import PassTask, Report, shape
-from streamnb.passes.dask_workers import FAN_IN, result_of
+from streamnb.passes.contract import PassTask, Report, RunOptions, shape
+from streamnb.passes.dask_workers import FAN_IN, LEAST_BYTES, PER_THREAD, merged, result_of
 from streamnb.rows.boundary import as_chunk, as_matrix, dask_array, is_dask, made_by
-from streamnb.rows.labels import check_column, records, whole_column
+from streamnb.rows.labels import check_column, check_column_shape, records, whole_column
 from streamnb.rows.row_blocks import Block, block_of
 from streamnb.rows.zarr_reading import Clock
 
 
-def on_dask_blocks(task: PassTask, rows: Any, progress: bool | None, client: Any) -> tuple[Any, Report]:
+def on_dask_blocks(task: PassTask, rows: Any, options: RunOptions, client: Any) -> tuple[Any, Report]:
     """Add runs of blocks where they are, and merge the totals in a tree, on a client or the active scheduler."""
+    import dask
+
     pack, arrays = _pack_columns(rows) if rows.X is None else _pack_rows(rows, client)
+    n_blocks = arrays[0].numblocks[0]
+    n_threads = options.threads if client is None else sum(client.nthreads().values()) or 1
+    small = LEAST_BYTES // (rows.nbytes // n_blocks or LEAST_BYTES)  # blocks with the bytes of a segment
+    together = min(small, n_blocks // (PER_THREAD * n_threads)) or 1
+    shared = dask.delayed(task, name=f"streamnb-plan-{uuid4().hex}", traverse=False)  # sent once to each worker
+    total = in_a_tree(pack, arrays, shared, together)
     if client is not None:
-        return _on_workers(task, pack, arrays, progress, client)
-    total = in_a_tree(pack, arrays, partial(_total_of_run, task=task))
-    if not progress:
+        future = client.compute(total)
+        if options.progress:
+            from distributed import progress
+
+            progress(future, notebook=False)
+        return result_of(future)
+    if not options.progress:
         return total.compute()
     from tqdm.dask import TqdmCallback
 
-    with TqdmCallback(desc=task.title, unit=" tasks", **shape()):
+    with TqdmCallback(desc=options.title or task.title, leave=not options.title, unit=" tasks", **shape()):
         return total.compute()
 
 
 def _pack_rows(rows: Any, client: Any) -> tuple[Callable, list[Any]]:
     """A function that packs a block of X and of the columns beside it, and its arguments as Dask arrays."""
-    X, named = rows.X, rows.columns
+    X = rows.X
+    named = rows.columns
     held = [name for name, column in named.items() if column is not None and not is_dask(column)]
     if held and np.isnan(X.shape[0]):
         X = _counted(X, held[0], client)
@@ -45,14 +59,10 @@ def _pack_rows(rows: Any, client: Any) -> tuple[Callable, list[Any]]:
 
 def _pack_columns(rows: Any) -> tuple[Callable, list[Any]]:
     """The same for columns without X."""
-    import dask.array as da
-
     lengths = rows.columns[rows.lead].chunks[0]
-    ends = np.nan_to_num(np.cumsum(lengths))  # first rows appear in messages; 0 where unknown
-    first_rows = da.from_array(np.append(0, ends[:-1]).astype(np.int64), chunks=1)
     whole = {name: c if is_dask(c) or c.ndim > 1 else whole_column(c, name) for name, c in rows.columns.items()}
     cut = [_cut(name, column, rows.lead, lengths) for name, column in whole.items()]
-    return partial(_packed_columns, names=tuple(rows.columns)), [first_rows, *cut]
+    return partial(_packed_columns, names=tuple(rows.columns)), [_numbers(lengths), *cut]
 
 
 def _cut(name: str, column: Any, lead: str, lengths: tuple[float, ...]) -> Any:
@@ -75,21 +85,8 @@ def _cut(name: str, column: Any, lead: str, lengths: tuple[float, ...]) -> Any:
     return column.rechunk({0: lengths}) if known else column
 
 
-def _packed_columns(first_row: np.ndarray, *parts: Any, names: tuple[str, ...]) -> Block:
-    return Block(dict(zip(names, parts, strict=True)), None, None, None, int(first_row[0]), 0)
-
-
-def _on_workers(task: PassTask, pack: Callable, arrays: list[Any], progress: bool | None, client: Any) -> Any:
-    """Add blocks one by one on the workers that hold them, so that only totals are transferred."""
-    import dask
-    from distributed import progress as show
-
-    shared = dask.delayed(task, name=f"streamnb-plan-{uuid4().hex}", traverse=False)  # sent once to each worker
-    total = in_a_tree(partial(_total, pack=pack), arrays, partial(_total_of_run, task=None), shared)
-    future = client.compute(total)
-    if progress:
-        show(future, notebook=False)
-    return result_of(future)
+def _packed_columns(first_row: Any, *parts: Any, names: tuple[str, ...]) -> Block:
+    return Block(dict(zip(names, parts, strict=True)), None, None, None, int(first_row), 0)
 
 
 def map_rows(
@@ -120,41 +117,81 @@ def _mapped(X: Any, function: Callable, in_kind: bool, missing: bool, block_info
     return type(X)(answer) if in_kind and sp.issparse(X) else answer
 
 
-def in_a_tree(pack: Callable, arrays: list[Any], merge: Callable, *shared: Any) -> Any:
-    """A lazy value: `pack` makes an object from each block of rows, `merge` one object from a list of up to eight.
+def in_a_tree(pack: Callable, arrays: list[Any], task: Any, together: int) -> Any:
+    """A lazy total: `pack` makes a block of each chunk of rows, blocks are added, and totals merged eight at a time.
 
-    `arrays` have the same blocks of rows and one chunk of columns; None is passed on as it is. `pack` also gets
-    `shared` values, which are lazy.
+    `arrays` have the same chunks of rows and one chunk of columns; None is passed on as it is. A lazy `task` adds up to
+    `together` consecutive blocks in the task that makes them.
     """
     import dask
+    import dask.array as da
+    from dask._task_spec import List, Task, TaskRef
+    from dask.core import get_deps
     from dask.delayed import Delayed
     from dask.highlevelgraph import HighLevelGraph
 
-    optimised: Any = dask.optimize(*arrays)
     token = uuid4().hex
+    axes = (None if array is None else (0, n)[: len(array.numblocks)] for n, array in enumerate(arrays, 1))
+    given = chain.from_iterable(zip(arrays, axes, strict=True))
+    meta = np.empty(0, object)
+    (blocks,) = dask.optimize(da.blockwise(partial(_of_block, pack), (0,), *given, align_arrays=False, meta=meta))
+    made = dict(blocks.dask)
+    users = get_deps(made)[1]
+    keys = blocks.__dask_keys__()
     graph: dict[Any, Any] = {}
-    for k in range(optimised[0].numblocks[0]):
-        block = [None if array is None else (array.name, k, 0)[: 1 + array.ndim] for array in optimised]
-        graph[f"streamnb-block-{token}", k] = (pack, *block, *(one.key for one in shared))
-    parts, level = list(graph), 0
-    while level == 0 or len(parts) > 1:
-        level += 1
-        groups = [parts[first : first + FAN_IN] for first in range(0, len(parts), FAN_IN)]
-        parts = [(f"streamnb-merge-{token}", level, k) for k in range(len(groups))]
-        graph |= {part: (merge, group) for part, group in zip(parts, groups, strict=True)}
-    lazy = [one for one in (*optimised, *shared) if one is not None]
-    return Delayed(parts[0], HighLevelGraph.from_collections(token, graph, lazy), layer=token)
+    for first in range(0, len(keys), together):
+        run = keys[first : first + together]
+        key = f"streamnb-sum-{token}", first
+        total = Task(key, _total_of_run, List(*map(TaskRef, run)), task=TaskRef(task.key))
+        graph[key] = Task.fuse(total, *(made[one] for block in run for one in _leading_to(block, made, users)))
+    parts = list(graph)
+    while len(parts) > 1:
+        level = {
+            (f"streamnb-merge-{token}", len(graph), k): (merged, parts[k : k + FAN_IN])
+            for k in range(0, len(parts), FAN_IN)
+        }
+        graph |= level
+        parts = list(level)
+    return Delayed(parts[0], HighLevelGraph.from_collections(token, graph, [blocks, task]), layer=token)
+
+
+def _leading_to(key: Any, tasks: Any, users: Any) -> Any:
+    """A task and all those whose results go nowhere else."""
+    from dask._task_spec import GraphNode
+
+    found = {key}
+    left = [key]
+    while left:
+        new = {
+            one
+            for one in tasks[left.pop()].dependencies - found
+            if isinstance(tasks.get(one), GraphNode) and users[one] <= found
+        }
+        found |= new
+        left += new
+    return found
+
+
+def _of_block(pack: Callable, *parts: Any) -> Any:
+    """What `pack` makes of a block; Dask gives lists of the chunks of columns, which are one each."""
+    return pack(*(part[0] if isinstance(part, list) else part for part in parts))
 
 
 def _first_rows(X: Any, y: Any) -> Any:
-    """The number of the first row of each block; from the lengths of y where those of X are unknown."""
+    """The number of the first row of each block; where lengths of X are unknown, from those of y, if there is one."""
     import dask.array as da
 
-    known = np.array(X.chunks[0])
-    if not np.isnan(known).any():
-        return da.from_array((np.cumsum(known) - known).astype(np.int64), chunks=1)
-    lengths = _lengths(y)
+    if not np.isnan(X.shape[0]):
+        return _numbers(X.chunks[0])
+    lengths = _lengths(X if y is None else y)
     return da.cumsum(lengths, axis=0) - lengths
+
+
+def _numbers(lengths: Any) -> Any:
+    """The number of the first row of each block, which no task of its own computes; 0 where it is unknown."""
+    from dask.layers import ArrayValuesDep
+
+    return ArrayValuesDep((lengths,), np.nan_to_num(np.cumsum([0, *lengths])).astype(int))
 
 
 def n_rows_of(rows: Any, client: Any) -> int:
@@ -177,8 +214,7 @@ def _counted(X: Any, held: str, client: Any) -> Any:
         f"X has unknown row-chunk sizes and {held} is in memory: all blocks of X are computed once more, to count "
         "their rows; to avoid that, call X.compute_chunk_sizes() first, or pass a Dask array with the same blocks"
     )
-    counted = _computed(_lengths(X), client)
-    return da.Array(X.dask, X.name, (tuple(counted.tolist()), X.chunks[1]), meta=X._meta)
+    return da.Array(X.dask, X.name, (tuple(_computed(_lengths(X), client).tolist()), X.chunks[1]), meta=X._meta)
 
 
 def _lengths(array: Any) -> Any:
@@ -201,18 +237,15 @@ def _beside(X: Any, column: Any, name: str, check_y: Callable[..., Any]) -> Any:
     column = dask_array(column)
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
-    if column.ndim != 1 and not (column.ndim == 2 and name == "y"):
-        raise ValueError(f"{name} should be a 1d array, got an array of shape {column.shape} instead.")
+    check_column_shape(column, name)
     if column.ndim == 2 and column.numblocks[1] > 1:
         raise ValueError(f"{name} has its labels in {column.numblocks[1]} chunks; put them in one: rechunk({{1: -1}})")
     return _cut(name, column, "X", X.chunks[0])
 
 
-def _packed(
-    matrix: Any, start: np.ndarray, *columns: Any, names: tuple[str, ...], check_y: Callable[..., Any]
-) -> Block:
+def _packed(matrix: Any, start: Any, *columns: Any, names: tuple[str, ...], check_y: Callable[..., Any]) -> Block:
     """A block of X with the columns beside it."""
-    first_row = int(start[0])
+    first_row = int(np.max(start))  # an array of one, where no lengths are known
     matrix = as_csr(matrix, "X") if sp.issparse(matrix) else as_matrix(matrix, first_row)
     splits: dict[str, Any] = {}
     for name, column in zip(names, columns, strict=True):
@@ -226,23 +259,14 @@ def _packed(
     return block_of(matrix, (y, weight, split), first_row)
 
 
-def _total(*parts_and_task: Any, pack: Callable) -> tuple[Any, Report]:
-    *parts, task = parts_and_task
-    return _total_of_run([pack(*parts)], task=task)
-
-
-def _total_of_run(items: list[Any], *, task: Any) -> tuple[Any, Report]:
-    """Add the blocks of a run to one partial result, and merge its total with those of other runs."""
-    blocks = [item for item in items if isinstance(item, Block)]
-    merged = [item for item in items if not isinstance(item, Block)]
-    if blocks:
-        clock, part = Clock(), task.partial()
-        with clock:
-            for block in blocks:
-                task.add(part, block)
-            total = part.finish()
-        merged.append((total, reduce(add, map(Report.of_block, blocks), Report(seconds_computing=clock.seconds))))
-    return reduce(add, (total for total, _ in merged)), reduce(add, (report for _, report in merged))
+def _total_of_run(blocks: Any, task: Any) -> tuple[Any, Report]:
+    """Add the blocks of a run."""
+    clock, part = Clock(), task.partial()
+    with clock:
+        for block in blocks:
+            task.add(part, block)
+        total = part.finish()
+    return total, reduce(add, map(Report.of_block, blocks), Report(seconds_computing=clock.seconds))
 
 
 def of_partitions(function: Callable, frame: Any, empty: Any) -> Any:

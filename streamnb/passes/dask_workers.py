@@ -20,8 +20,8 @@ from streamnb.core.messages import DataError
 from streamnb.core.stored_files import ATTEMPTS, retried
 from streamnb.passes import stopping
 from streamnb.passes.checkpoint import Checkpoint, Range
-from streamnb.passes.contract import PassTask, Report
-from streamnb.passes.contract import bar as bar_of
+from streamnb.passes.contract import PassTask, Report, RunOptions
+from streamnb.rows import row_blocks
 from streamnb.rows.files import check_file
 from streamnb.rows.keeping import Keeping, KeptSource
 from streamnb.rows.source import Source, row_ranges
@@ -31,6 +31,8 @@ WAITING = 10.0  # seconds for workers to reserve space; those that take longer k
 RESERVING = 20  # priority of reserving space, before any read
 FAN_IN = 8  # results merged at once, or kept segments that one task sums
 GROUP = FAN_IN**3  # results merged on the workers before one is fetched
+PER_THREAD = 4  # segments at least, so that all threads work, and none for long after the others
+LEAST_BYTES = 16 << 20  # of a segment, which takes longer than sending it
 IN_FLIGHT = 4  # tasks for each thread, so that no thread waits for the next to be submitted
 FEWEST = 64  # tasks in flight at least, so that an adaptive cluster starts to grow
 FIRST = 10  # priority of merging, which frees memory
@@ -77,7 +79,7 @@ class KeptSegments:
         }
         self._keepings |= new
         if new:
-            with suppress(TimeoutError):
+            with suppress(TimeoutError), self._client.as_current():  # it need not be the default one
                 wait(list(new.values()), timeout=WAITING)
         return n_threads
 
@@ -120,18 +122,26 @@ def _keeping(name: str, keep: str, memory_limit: int | None) -> Keeping:
     return Keeping.on_workers.setdefault(name, keeping)
 
 
-def grouped(source: Source, ranges: Iterable[Range], client: Any, most: int = 1) -> list[Group]:
+def segments_for(source: Source, client: Any) -> list[Range]:
+    """The segments of a source for the workers there are: several for each thread, unless they would be tiny."""
+    for_each = source.nbytes // (PER_THREAD * max(sum(client.nthreads().values()), 1))
+    return row_ranges(source, min(max(for_each, LEAST_BYTES), row_blocks.SEGMENT_BYTES))
+
+
+def grouped(source: Source, client: Any, most: int = 1, checkpoint: Checkpoint | None = None) -> list[Group]:
     """The segments that each task reads; if they are to be kept, every worker has reserved space for them.
 
-    What a worker has kept is shared among its threads, `most` segments a task; other segments are a task each.
+    What a worker has kept is shared among its threads, `most` segments a task; other segments are a task each. Those
+    that a checkpoint has are left out.
     """
     groups, n_threads, on_worker = list[Group](), dict[str, int](), dict[str, list[Range]]()
+    segments = segments_for(source, client)
     for rows in _outermost(source):
-        start, stop = row_ranges(source)[0]
-        segments = rows.keeping.elsewhere.setdefault(rows.key, KeptSegments(rows, client))
-        n_threads = segments.prepare(stop - start)
+        start, stop = segments[0]
+        kept_there = rows.keeping.elsewhere.setdefault(rows.key, KeptSegments(rows, client))
+        n_threads = kept_there.prepare(stop - start)
     places = [keeper.segments.places for keeper in source.keepers if keeper.segments is not None]
-    for segment in ranges:
+    for segment in segments if checkpoint is None else checkpoint.remaining(segments):
         address = next((held[segment] for held in places if segment in held), None)
         if address in n_threads:
             on_worker.setdefault(address, []).append(segment)
@@ -357,7 +367,7 @@ def of_segments(source: Source, client: Any, title: str, function: Callable, sha
     The function runs on workers, and its errors name the segment; `shared` is sent to each worker once.
     """
     with Tasks(client) as tasks:
-        jobs = _jobs(tasks, source, grouped(source, row_ranges(source), client), title, function, shared)
+        jobs = _jobs(tasks, source, grouped(source, client), title, function, shared)
         yield from map(tasks.result, tasks.ended(jobs))
 
 
@@ -365,7 +375,8 @@ def in_order(source: Source, client: Any, title: str, function: Callable, shared
     """As `of_segments`, in the order of rows, working a few segments ahead."""
     with Tasks(client) as tasks:
         ahead, most = deque[Any](), max(IN_FLIGHT * sum(client.nthreads().values()), 1)
-        for job in _jobs(tasks, source, grouped(source, row_ranges(source), client), title, function, shared):
+        groups = grouped(source, client)
+        for job in _jobs(tasks, source, groups, title, function, shared):
             ahead.append(job())
             if len(ahead) > most:
                 yield tasks.result(ahead.popleft())
@@ -429,16 +440,14 @@ def _on_segments(function: Callable, shared: Any, segments: list[tuple[Source, i
 
 
 def on_workers(
-    task: PassTask, source: Source, client: Any, progress: bool | None, checkpoint: Checkpoint | None
+    task: PassTask, source: Source, client: Any, options: RunOptions, checkpoint: Checkpoint | None
 ) -> tuple[Any, Report]:
     """Add every segment of rows to a partial result on some worker, and merge their totals."""
-    ranges = row_ranges(source)
-    remaining = ranges if checkpoint is None else checkpoint.remaining(ranges)
     total: Any = None
     with Tasks(client) as tasks:
-        groups = grouped(source, remaining, client, FAN_IN)
+        groups = grouped(source, client, FAN_IN, checkpoint)
         ended = tasks.ended(_jobs(tasks, source, groups, task.title, _add_segment, task))
-        bar = bar_of(ended, title=task.title, progress=progress, total=len(groups), unit=" tasks")
+        bar = options.bar(task, ended, total=len(groups), unit=" tasks")
         for *part, notes in tasks.totals(bar, lambda: checkpoint is not None and checkpoint.due):
             remember(source, notes)
             if checkpoint is None:

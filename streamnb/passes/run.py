@@ -9,14 +9,12 @@ from contextlib import closing
 from dataclasses import replace
 from functools import reduce
 from itertools import chain, starmap
-from operator import add
 from typing import Any
 
 from streamnb.core.memory import bytes_of
 from streamnb.passes import stopping
 from streamnb.passes.checkpoint import Checkpoint, Range
 from streamnb.passes.contract import ANY_SIZE, PassTask, Reading, Report, RunOptions, T, client_for
-from streamnb.passes.contract import bar as bar_of
 from streamnb.passes.dask_blocks import on_dask_blocks
 from streamnb.passes.dask_workers import check_task_sendable, on_workers, reachable
 from streamnb.rows.row_blocks import Block
@@ -94,7 +92,7 @@ class Team:
             self._join()
         patience = max(self._waited_for_rows - self._waited_for_threads, 0.0) if self._may_join() else None
         if not self._idle.acquire(timeout=patience):
-            if self._has_room():
+            if 0 < self._largest() * (len(self._members) + 1) <= self._most_bytes:  # asked seldom: it takes time
                 self._join()
             self._idle.acquire()
         self._since = time.perf_counter()
@@ -125,10 +123,6 @@ class Team:
         """
         has_begun = self._clocks[0].seconds > 0.0 or self._waited_for_rows < AT_ONCE
         return len(self._members) < self._n_threads and has_begun
-
-    def _has_room(self) -> bool:
-        """Whether the partial result of another thread has room; asked seldom, as counting bytes takes time."""
-        return 0 < self._largest() * (len(self._members) + 1) <= self._most_bytes
 
     def _largest(self) -> int:
         """Bytes of the largest partial result; 1 where any size is allowed: many models take long to count."""
@@ -189,13 +183,14 @@ def run(task: PassTask, rows: Source, options: RunOptions) -> tuple[Any, Report]
 def run_reads(fit: Reading[T]) -> T:
     """Do the reads that a fit asks for, one after the other, and return its result."""
     try:
-        asked = next(fit)
+        asked: Any = next(fit)
         while True:
             try:
                 found = run(*asked)
             except BaseException as error:  # the fit may say more about it
                 asked = fit.throw(error)
             else:
+                del asked  # which may be large
                 asked = fit.send(found)
     except StopIteration as end:
         return end.value
@@ -213,14 +208,15 @@ def run_here(task: PassTask, rows: Source, options: RunOptions) -> tuple[Any, Re
     if client is not None and (rows.lazy or reachable(rows)):
         check_task_sendable(task)
     if rows.lazy:
-        total, report = on_dask_blocks(task, in_tiles(rows, wants.tile_rows), options.progress, client)
+        total, report = on_dask_blocks(task, in_tiles(rows, wants.tile_rows), options, client)
+        rows.check_given(report.rows)
     else:
         checkpoint = None if options.checkpoint is None else Checkpoint.open(options.checkpoint, task, rows)
         rows = in_tiles(rows, wants.tile_rows)
         earlier = 0.0 if checkpoint is None else checkpoint.report.seconds  # of the runs before this one
         with stopping.checkpointing(checkpoint is not None):
             if client is not None and reachable(rows):
-                total, report = on_workers(task, rows, client, options.progress, checkpoint)
+                total, report = on_workers(task, rows, client, options, checkpoint)
             else:
                 total, report = _in_threads(task, rows, options, checkpoint)
     seconds, all_kept = earlier + time.perf_counter() - started, 0 < report.bytes == report.bytes_kept
@@ -228,25 +224,33 @@ def run_here(task: PassTask, rows: Source, options: RunOptions) -> tuple[Any, Re
 
 
 def _in_threads(task: PassTask, rows: Source, options: RunOptions, checkpoint: Checkpoint | None) -> tuple[Any, Report]:
-    waiting = Clock()
+    waiting, began = Clock(), time.process_time()
     ranges: Any = [(0, rows.n_rows)]
     ranges = ranges if checkpoint is None else checkpoint.remaining(ranges)
     blocks: Generator[Block] = timed(chain.from_iterable(starmap(rows.blocks, ranges)), waiting)
     n_rows = rows.n_rows or task.n_rows
-    bar = bar_of(title=task.title, progress=options.progress, total=n_rows, unit=" rows", unit_scale=True)
+    bar = options.bar(task, total=n_rows, unit=" rows", unit_scale=True)
     with closing(blocks), bar:
         bar.update(0 if checkpoint is None else checkpoint.report.rows)
         while True:
             alone = options.threads == 1 and rows.in_memory
             team = Alone(task) if alone else Team(task, options.threads)
             total, report, done = _add_blocks(team, blocks, bar, checkpoint)
-            report = replace(report, seconds_reading=rows.reading.lap(), seconds_waiting=waiting.lap())
+            busy, began = time.process_time() - began, time.process_time()
+            report = replace(
+                report, seconds_reading=rows.reading.lap(), seconds_waiting=waiting.lap(), seconds_busy=busy
+            )
             if checkpoint is None:
                 return total, report
             if not done:
                 return checkpoint.total
             checkpoint.add(total, report, done)
             stopping.check()
+
+
+def _merged(total: Any, other: Any) -> Any:
+    """The sum of the totals of two threads, which nobody else has: in place of the first where that is offered."""
+    return total.absorbing(other) if hasattr(total, "absorbing") else total + other
 
 
 def _add_blocks(
@@ -266,5 +270,5 @@ def _add_blocks(
                 stopping.check()
             elif checkpoint.due:
                 break
-        total = reduce(add, team.totals())
+        total = reduce(_merged, team.totals())
     return total, replace(report, seconds_computing=team.seconds), done

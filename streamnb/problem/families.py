@@ -23,7 +23,7 @@ class _Positive(Family):
     """Positive values with a dispersion, estimated by Pearson's statistic or by maximum likelihood."""
 
     _function: ClassVar[str]  # the moment that maximum likelihood needs as well as the sum
-    cure = "take dispersion='pearson', which zeros do not mind"
+    cure = "use dispersion='pearson', which accepts zeros"
 
     def __init__(self, dispersion: str = "pearson"):
         self.by = arguments.one_of("dispersion", dispersion, ["pearson", "ml"])
@@ -168,14 +168,15 @@ def _chosen(m: np.ndarray, room: np.ndarray | None, plain: Formula, roomy: Formu
 class Gaussian(Family):
     """Normal features with one variance per feature, pooled within classes ((5.4), Shishkova 2016).
 
-    Or normal rows: features that go together, with a covariance of all classes (linear discriminant analysis) or of
-    each (quadratic), from the products of features that one scan sums (``moments=["gram"]``). For scheme="joint", one
-    label a row, no penalty and no idf. Features that are constant are left out.
+    Or normal rows: dependent features, with one covariance for all classes (linear discriminant analysis) or one for
+    each (quadratic), from products of features summed in one scan (``moments=["gram"]``). This needs scheme="joint",
+    one label per row, no penalty and no idf. Constant features are left out.
 
     Parameters
     ----------
     var_smoothing : float
-        This part of the largest feature variance is added to every phi, as in scikit-learn; for "diagonal" and "own".
+        This fraction of the largest feature variance is added to every phi, as in scikit-learn; for "diagonal" and
+        "own".
     covariance : {"diagonal", "own", "pooled", "full"}
         "own": a variance for each class and feature, as scikit-learn's `GaussianNB` has it. Scores are then quadratic:
         ``ln P_y - sum_j [(x_j - m_yj)^2 / v_yj + ln(2 pi v_yj)] / 2``; there is no `coef_`, and no penalty.
@@ -183,10 +184,10 @@ class Gaussian(Family):
     shrinkage : None, (a, g), a list of these, "auto" or "ledoit_wolf"
         ``Sigma_y(a, g) = (1 - g) M + g (tr M / n) I``, ``M = (1 - a) Sigma_y + a Sigma_pooled`` (regularised
         discriminant analysis, Friedman 1989, of covariances, n features): a = 1 is linear, a = 0 quadratic
-        discriminant analysis. A number is g. `LinearNBCV` judges all points of a list, or those of "auto", in the scan
-        that judges one. "ledoit_wolf" computes g from the rows, of each class or of all about their class means, as
-        `sklearn.covariance.ledoit_wolf` does (Ledoit and Wolf 2004): it takes products of squares, too, four times
-        the memory of the others and of the time.
+        discriminant analysis. A number is g. `LinearNBCV` scores all points of a list, or those of "auto", in a single
+        scan. "ledoit_wolf" computes g from the rows, of each class or of all about their class means, as
+        `sklearn.covariance.ledoit_wolf` does (Ledoit and Wolf 2004): it also sums products of squares, at four times
+        the memory and time.
     maps : None, name, list of names or "auto"
         A map that is applied to every column first, for "pooled" and "full": "none", "log1p" or "quantile_normal";
         "auto" means all three. `LinearNBCV` compares them: products under all maps are summed in one read, after one
@@ -514,3 +515,131 @@ def as_family(family: Any) -> Family:
     if isinstance(family, Family):
         return family
     return FAMILIES[arguments.family_name(family, FAMILIES)]()
+
+
+NO_MAXIMUM = 1e-13  # rows are all the same if sum exp(mean of ln x_j) is nearer to 1 than this
+
+
+class Together(Family):
+    """A family whose parameters are fitted together; means and parameters of a group lie along the last axis.
+
+    For Dirichlet and beta, ``ln p(x | a) = ln Gamma(sum a) - sum ln Gamma(a_j) + sum (a_j - 1) ln x_j`` is linear in
+    ln x_j, whose means are ``psi(a_j) - psi(sum a)``: one equation for each parameter, coupled by their sum (Minka,
+    2000, "Estimating a Dirichlet distribution").
+
+    Attributes
+    ----------
+    second : Family or None
+        The family of a second function of x that has weights of its own.
+    no_maximum : str
+        A message on why no parameters are most likely, and what to do; {} stands for the feature.
+    """
+
+    second: ClassVar[Family | None] = None
+    no_maximum: ClassVar[str]
+    moment = "log_sum"
+    lowest = ABOVE_ZERO
+
+    def parameters(self, means: np.ndarray, feature: Callable[[int], int]) -> np.ndarray:
+        """The parameters for means of ln x, both (groups, size); `feature` of a group is for messages."""
+        lost = np.flatnonzero(np.exp(means).sum(axis=1) > 1.0 - NO_MAXIMUM)
+        if lost.size:
+            raise ValueError(f"family={self.name!r}: {self.no_maximum.format(feature(int(lost[0])))}")
+        return dirichlet_parameters(means)
+
+    def log_normaliser(self, parameters: np.ndarray) -> np.ndarray:
+        """c, (groups,): the log of the normalising constant of the density."""
+        return gammaln(parameters).sum(axis=1) - gammaln(parameters.sum(axis=1))
+
+
+class Dirichlet(Together):
+    """Compositions: all columns of the model, or its columns in a `Mixed`, are positive and sum to one in each row.
+
+    Linear in ln x; parameters of a class are fitted jointly from its smoothed means of ln x. Use normalize="l1" for
+    rows that do not sum to one. No penalty is possible.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X = [[0.7, 0.2, 0.1], [0.6, 0.3, 0.1], [0.1, 0.2, 0.7], [0.2, 0.3, 0.5]]
+    >>> model = snb.LinearNB(snb.Dirichlet()).fit(X, [0, 0, 1, 1])
+    >>> model.predict([[0.8, 0.1, 0.1], [0.1, 0.3, 0.6]]).tolist()
+    [0, 1]
+    """
+
+    name = "dirichlet"
+    no_maximum = (
+        "a class has no most likely parameters; its columns of a row should sum to 1, and rows of a class should "
+        "differ: pass smoothing > 0, or give it more rows"
+    )
+
+    def parts(self, n_features: int) -> list[tuple[Family, Any]]:
+        if n_features == 1:
+            raise ValueError(
+                "family='dirichlet' is for compositions of two columns or more, X has 1; a single share takes "
+                "family='beta'"
+            )
+        return super().parts(n_features)
+
+
+class _Complement(Family):
+    """The other half of `Beta`: 1 - x."""
+
+    name = "beta"
+    moment = "log1m_sum"
+
+
+class Beta(Together):
+    """Values inside (0, 1), each column with two parameters: the Dirichlet of (x, 1 - x).
+
+    Linear in ln x and ln(1 - x): `coef_` holds the weights of ln x, `LinearModel.second` those of ln(1 - x). Smoothed
+    by pseudo-rows at the means of both over all rows. Without penalty only.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.LinearNB(snb.Beta()).fit([[0.8], [0.9], [0.2], [0.4]], [0, 0, 1, 1])
+    >>> model.predict([[0.7], [0.1]]).tolist()
+    [0, 1]
+    """
+
+    name = "beta"
+    highest = np.nextafter(1.0, 0.0)
+    moments = ("log_sum", "log1m_sum")
+    second = _Complement()
+    no_maximum = (
+        "feature {} has no most likely parameters in a class, for its values there are all the same: "
+        "pass smoothing > 0, or leave the feature out where it is the same in all rows"
+    )
+
+
+FAMILIES.update({family.name: family for family in (Dirichlet, Beta)})
+
+
+def dirichlet_parameters(means: np.ndarray) -> np.ndarray:
+    """a > 0 with psi(a_j) - psi(sum a) = means[j], (groups, size) both, where sum exp(means) < 1.
+
+    Given their sum A, a_j is the inverse digamma of psi(A) + means[j]: one root of sum_j a_j(A) = A a group. Newton's
+    method for all a_j (its Hessian is a diagonal plus rank one) then adds the last digits.
+    """
+
+    def surplus(log_sum: np.ndarray, group: np.ndarray) -> np.ndarray:
+        own = means[group.astype(np.intp)]
+        with np.errstate(over="ignore"):
+            sums = inverse_digamma(digamma(np.exp(log_sum))[..., None] + own).sum(axis=-1)
+        return np.log(sums) - log_sum
+
+    groups, size = means.shape
+    if groups == 0:
+        return np.empty(means.shape)
+    gap = -np.expm1(np.log(np.exp(means).sum(axis=1)))
+    low, high = np.log(1e-3 / (1.0 - means.min(axis=1))), np.log(10.0 * size / gap)
+    log_sum = find_root(surplus, (low, high), args=(np.arange(groups, dtype=np.float64),)).x
+    a = inverse_digamma(digamma(np.exp(log_sum))[:, None] + means)
+    for _ in range(2):
+        slope, shared = polygamma(1, a), polygamma(1, a.sum(axis=1, keepdims=True))
+        force = digamma(a) - digamma(a.sum(axis=1, keepdims=True)) - means
+        common = (force / slope).sum(axis=1, keepdims=True) / (1.0 / shared - (1.0 / slope).sum(axis=1, keepdims=True))
+        step = (force + common) / slope
+        a = np.where(np.abs(step) < 0.5 * a, a - step, a)
+    return a

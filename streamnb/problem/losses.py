@@ -7,18 +7,19 @@ Generalized Linear Models, 1989, ch. 2; Jorgensen, Exponential dispersion models
     l(m; y) = int_m^y (y - t) / t^p dt = y^(2-p) / ((1-p) (2-p)) - y m^(1-p) / (1-p) + m^(2-p) / (2-p),
 
 with the limits (y - m)^2 / 2 for p = 0 (squared), y ln(y / m) - y + m for p = 1 (Poisson), and y / m - ln(y / m) - 1
-for p = 2 (Gamma). Its slope in the mean is (m - y) / m^p.
+for p = 2 (Gamma). Its slope in the mean is (m - y) / m^p. Quantiles have the pinball loss in place of a deviance.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 from scipy.special import xlogy
 
 from streamnb.core import arguments
+from streamnb.kernels import descent
 
 LINKS = "log", "identity"
 OVERFLOWING = 300.0  # an offset beyond it is no logarithm of an exposure: exp would soon leave float64
@@ -29,9 +30,22 @@ class Loss:
     """A loss of a row's linear predictor s and target y; arrays of both broadcast.
 
     `y` is that of `absorbed`, which makes an offset of s a part of the target and the weight.
+
+    Attributes
+    ----------
+    power : float
+        The variance of targets grows as their mean to this power.
+    link : {"log", "identity"}
     """
 
     convex: ClassVar[bool] = True
+    power: float
+    link: str
+
+    @property
+    def kind(self) -> str:
+        """The name of the family."""
+        raise NotImplementedError
 
     def mean(self, s: np.ndarray) -> np.ndarray:
         """The prediction."""
@@ -50,7 +64,10 @@ class Loss:
         raise NotImplementedError
 
     def curvatures(self, s: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Their second derivatives in s where the loss is convex, else the expectation of these: never below 0."""
+        """Their second derivatives in s where the loss is convex, else the expectation of these: never below 0.
+
+        Or the curvatures of parabolas that touch the losses at s and are nowhere below them.
+        """
         raise NotImplementedError
 
     def saturated(self, y: np.ndarray) -> np.ndarray:
@@ -62,8 +79,16 @@ class Loss:
         raise NotImplementedError
 
     def evaluated(self, s: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Losses, which rounding may leave below 0, and slopes."""
+        """Losses, which rounding may leave below 0, and slopes, of s (n_rows, n_models) and y (n_rows, 1)."""
         return self.values(s, y), self.slopes(s, y)
+
+    def constant(self, y: np.ndarray, weight: np.ndarray) -> float:
+        """The linear predictor of the best constant prediction for rows with targets and weights (n_rows,)."""
+        raise NotImplementedError
+
+    def slopes_bounds(self, losses: float, level: float, weight: np.ndarray) -> np.ndarray:
+        """Upper bounds of weighted sums of ``abs(slope)`` over rows of these total weights; else as `slopes_bound`."""
+        raise NotImplementedError
 
     def check(self, y: np.ndarray, weight: np.ndarray | None = None, first_row: int = 0) -> None:
         """Raise for targets that are impossible, (n_rows,)."""
@@ -72,7 +97,17 @@ class Loss:
         self, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """Targets and weights by which s without its offset has the losses of s with it."""
-        raise NotImplementedError
+        return (y if offset is None else y - offset), weight
+
+    def check_offset(self, offset: np.ndarray, first_row: int = 0) -> None:
+        """Raise for offsets that are impossible, (n_rows,)."""
+        most = OVERFLOWING if self.link == "log" else 1e100
+        wrong = np.flatnonzero(~(np.abs(offset) <= most))
+        if wrong.size:
+            raise ValueError(
+                f"offset has {offset[wrong[0]]} at row {first_row + wrong[0]}; it should be finite"
+                + (", the logarithm of an exposure above 0: np.log(exposure)" if self.link == "log" else "")
+            )
 
 
 @dataclass(frozen=True)
@@ -156,8 +191,6 @@ class TweedieLoss(Loss):
         with np.errstate(all="ignore"):
             if self.link == "identity":
                 return s - y if self.power == 0.0 else (s - y) / s**self.power
-            if self.power == 1.0:
-                return np.exp(s) - y
             if self.power == 2.0:
                 return 1.0 - y * np.exp(-s)
             return (np.exp(s) - y) * np.exp((1.0 - self.power) * s)
@@ -165,20 +198,10 @@ class TweedieLoss(Loss):
     def evaluated(self, s: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if self.link == "identity" or self.power not in (1.0, 2.0):
             return super().evaluated(s, y)
-        constant = self.saturated(y)
-        with np.errstate(all="ignore"):  # in place, and with one exponential
-            if self.power == 1.0:
-                mean = np.exp(s)
-                losses = y * s
-                np.subtract(mean, losses, out=losses)
-                losses += constant
-                mean -= y
-                return losses, mean
-            slopes = np.exp(-s)
-            slopes *= y
-            losses = s + slopes
-            losses += constant
-            return losses, np.subtract(1.0, slopes, out=slopes)
+        y, losses, slopes = y[:, 0], np.empty(s.shape), np.empty(s.shape)
+        parts = (1.0, np.ones(len(y)), y) if self.power == 1.0 else (-1.0, y, np.ones(len(y)))
+        descent.exponential_rows(s, *parts, self.saturated(y), losses, slopes)
+        return losses, slopes
 
     def curvatures(self, s: np.ndarray, y: np.ndarray) -> np.ndarray:
         p = self.power
@@ -187,11 +210,15 @@ class TweedieLoss(Loss):
                 return np.ones(np.broadcast_shapes(s.shape, y.shape)) if p == 0.0 else s**-p
             if not self.convex:
                 return np.exp((2.0 - p) * s)
-            if p == 1.0:
-                return np.exp(s)
-            if p == 2.0:
-                return y * np.exp(-s)
             return (2.0 - p) * np.exp((2.0 - p) * s) + (p - 1.0) * y * np.exp((1.0 - p) * s)
+
+    def constant(self, y: np.ndarray, weight: np.ndarray) -> float:
+        return float(self.linked(np.array([(weight * y).sum() / weight.sum()]))[0])
+
+    def slopes_bounds(self, losses: float, level: float, weight: np.ndarray) -> np.ndarray:
+        if self.link == "identity":  # by Cauchy and Schwarz, of squares
+            return np.sqrt(2.0 * losses) * np.sqrt(weight)
+        return np.full(len(weight), slopes_bound(losses, level))
 
     def check(self, y: np.ndarray, weight: np.ndarray | None = None, first_row: int = 0) -> None:
         if self.power == 0.0:
@@ -203,7 +230,7 @@ class TweedieLoss(Loss):
             cure = {
                 1.0: "for other numbers take squared errors, such as snb.Ridge has",
                 2.0: "with zeros among them take a Tweedie model of power 1.5, or leave out rows without an amount",
-            }.get(self.power, "leave these rows out, or take another power")
+            }.get(self.power, "leave these rows out, or use another power")
             raise ValueError(
                 f"y has {y[at[0]]:g} at row {first_row + at[0]}; targets of a {self.kind} model should be {lowest}: "
                 + cure
@@ -217,24 +244,96 @@ class TweedieLoss(Loss):
         With the log link, ``l(e^o m; y) = e^((2 - p) o) l(m; y e^-o)``: an offset o is an exposure e^o, by which the
         target is divided and, to the power 2 - p, the weight multiplied. Squared losses subtract it from the target.
         """
-        if offset is None:
-            return y, weight
-        if self.link == "identity":
-            return y - offset, weight
+        if offset is None or self.link == "identity":
+            return super().absorbed(y, weight, offset)
         factor = np.exp((2.0 - self.power) * offset)
         return y * np.exp(-offset), factor if weight is None else weight * factor
 
     def check_offset(self, offset: np.ndarray, first_row: int = 0) -> None:
         """Raise for offsets that are impossible, (n_rows,)."""
         if self.link == "identity" and self.power:
-            raise ValueError(f"offset= goes with link='log', or power=0; the model has power={self.power:g} and {self}")
-        most = OVERFLOWING if self.link == "log" else 1e100
-        wrong = np.flatnonzero(~(np.abs(offset) <= most))
-        if wrong.size:
-            raise ValueError(
-                f"offset has {offset[wrong[0]]} at row {first_row + wrong[0]}; it should be finite"
-                + (", the logarithm of an exposure above 0" if self.link == "log" else "")
-            )
+            raise ValueError(f"offset= needs link='log', or power=0; the model has power={self.power:g} and {self}")
+        super().check_offset(offset, first_row)
+
+
+@dataclass(frozen=True)
+class QuantileLoss(Loss):
+    """Half the pinball loss of a quantile q, ``(q - [y < s]) (y - s) / 2`` (Koenker and Bassett 1978).
+
+    Of the median it is a quarter of the absolute error. Training minimises a smooth loss, which is above it by at most
+    ``width * ln(2) / 2`` (Fasiolo et al., Fast calibrated additive quantile regression, JASA 2021):
+
+        (q (y - s) + width ln(1 + exp((s - y) / width))) / 2.
+
+    Its second derivatives all but vanish away from y, so that curvatures are those of parabolas above it, which touch
+    it at s (Jaakkola and Jordan 2000; Hunter and Lange 2000): about ``1 / 4 abs(y - s)``.
+
+    Attributes
+    ----------
+    quantile : float, 0 < quantile < 1
+    width : float
+        Of the smooth loss, above 0 where it is trained; `values` are those of the pinball loss itself.
+    """
+
+    quantile: float = 0.5
+    width: float = 0.0
+    power: float = field(default=0.0, init=False, repr=False)
+    link: str = field(default="identity", init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        quantile = arguments.finite_number("quantile", self.quantile)
+        if not 0.0 < quantile < 1.0:
+            raise ValueError(f"quantile={self.quantile!r} should be between 0 and 1: 0.9 has 90 % of the numbers below")
+
+    @property
+    def kind(self) -> str:
+        return "quantile"
+
+    @property
+    def steepest(self) -> float:
+        """The largest slope."""
+        return 0.5 * max(self.quantile, 1.0 - self.quantile)
+
+    def mean(self, s: np.ndarray) -> np.ndarray:
+        return s
+
+    def linked(self, mean: np.ndarray) -> np.ndarray:
+        return mean
+
+    def values(self, s: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return 0.5 * (self.quantile * (y - s) + np.maximum(s - y, 0.0))
+
+    def slopes(self, s: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return self.evaluated(s, y)[1]
+
+    def evaluated(self, s: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        z = (s - y) / self.width
+        small = np.exp(-np.abs(z))
+        share = np.where(z < 0.0, small, 1.0) / (1.0 + small)
+        losses = np.maximum(z, 0.0) + np.log1p(small) - self.quantile * z
+        return 0.5 * self.width * losses, 0.5 * (share - self.quantile)
+
+    def curvatures(self, s: np.ndarray, y: np.ndarray) -> np.ndarray:
+        z = np.maximum(np.abs(s - y) / self.width, 1e-3)
+        return np.tanh(0.5 * z) / (4.0 * self.width * z)
+
+    def saturated(self, y: np.ndarray) -> np.ndarray:
+        return 0.5 * y * y  # for `most`: no part of these losses depends on y alone
+
+    def level(self, y: np.ndarray) -> np.ndarray:
+        return np.ones_like(y)
+
+    def constant(self, y: np.ndarray, weight: np.ndarray) -> float:
+        order = np.argsort(y, kind="stable")
+        up_to = np.cumsum(weight[order])
+        return float(y[order[np.searchsorted(up_to, self.quantile * up_to[-1] * (1.0 - 1e-12))]])
+
+    def slopes_bounds(self, losses: float, level: float, weight: np.ndarray) -> np.ndarray:
+        return self.steepest * weight
+
+    def most(self, squares: float, weight: float) -> float:
+        """A bound of the smooth losses of rows, given half the squares of their residuals (Cauchy and Schwarz)."""
+        return self.steepest * np.sqrt(2.0 * squares * weight) + 0.5 * np.log(2.0) * self.width * weight
 
 
 SQUARES = TweedieLoss()  # of least squares

@@ -11,10 +11,9 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from streamnb.core import persistence, row_checks
-from streamnb.problem.families import FAMILIES, as_family
+from streamnb.problem.families import FAMILIES, Dirichlet, as_family
 from streamnb.problem.family import EMPIRICAL_BAYES, Family
 from streamnb.problem.multinomial import Categorical
-from streamnb.problem.together import Dirichlet
 from streamnb.rows.boundary import Domain, Survey
 from streamnb.rows.row_blocks import Chunk
 from streamnb.stats.moment_sums import MOMENTS
@@ -27,15 +26,15 @@ _LIST_FORM = "a family with several groups of columns takes a list of pairs: Mix
 class Mixed(Family):
     """A family for each group of columns; the score of a row is the sum over all columns, class priors count once.
 
-    Every penalty acts on all columns: `TopK` ranks them together. Multinomial columns are coupled among themselves
-    alone: their probabilities sum to one over their own columns.
+    Every penalty acts on all columns: `TopK` ranks them together. Multinomial columns are coupled only among
+    themselves: their probabilities sum to one over their own columns.
 
     Parameters
     ----------
     columns : dict, or list of pairs (family, columns)
         From families, by name or object, to their columns: numbers, a slice, a mask of bools, names (in
-        `LinearNB.fit` on a data frame), or ``...`` for all columns that no other family claims. A family with several
-        groups of columns, such as two multinomials, takes the list: of equal keys Python keeps only the last.
+        `LinearNB.fit` on a data frame), or ``...`` for all columns that no other family claims. Use a list if a family
+        has several groups of columns, such as two multinomials, as a dict keeps only the last of equal keys.
 
     Examples
     --------

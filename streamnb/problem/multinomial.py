@@ -45,7 +45,7 @@ class Multinomial(Family):
 
 
 class Categorical(Multinomial):
-    """Columns of categories: each is a multinomial variable of its own over the indicators of its values.
+    """Columns of categories, each a multinomial variable over the indicators of its values.
 
     ``ln p_y(x_j = c) = ln (S_yjc + s) / (N_y + s C_j)``, where S_yjc is the weight of the rows of class y with value c
     of column j, N_y that of all its rows, C_j the number of values and s the smoothing. This is `CategoricalNB`; `L1`
@@ -98,7 +98,7 @@ class Categorical(Multinomial):
         others = sorted({kind for kind, _ in kinds} - {self.name})
         if others:
             raise ValueError(
-                f"family={self!r} is of columns of categories, and some of the columns are {', '.join(others)}: take "
+                f"family={self!r} is of columns of categories, and some of the columns are {', '.join(others)}: use "
                 "family='auto', or snb.table(bins=..) for its numbers"
             )
         return Categorical([width for _, width in kinds])

@@ -250,7 +250,7 @@ class TopK(Penalty):
 
 @persistence.register
 class Decorrelation(Penalty):
-    """R = -sum_j tau_j sum_{u>v} w_uj w_vj: the weights of different classes are pulled apart (Shishkova 2016, 6.2).
+    """R = -sum_j tau_j sum_{u>v} w_uj w_vj: the weights of different classes are pushed apart (Shishkova 2016, 6.2).
 
     It couples the weights of one feature: the pull of class u is tau times the sum of the weights of the others. It
     needs three classes or more, a scheme with a row for each class (joint, ovr, reference), and a family whose
@@ -451,7 +451,7 @@ def as_penalty(penalty: Any, name: str = "penalty") -> Penalty | None:
     if penalty is None or isinstance(penalty, Penalty):
         return penalty
     if isinstance(penalty, type) and issubclass(penalty, Penalty):
-        raise TypeError(f"{name}={penalty.__name__} is a class; give an object, such as snb.{penalty.__name__}(3)")
+        raise TypeError(f"{name}={penalty.__name__} is a class; give an instance, such as snb.{penalty.__name__}(3)")
     raise TypeError(
         f"{name}={penalty!r} is unknown; it should be None, an object such as snb.L1(3.0), L2, TopK, Decorrelation, "
         "Separable or Custom, or a sum of such: snb.L1(3.0) + snb.L2(1.0)"

@@ -26,7 +26,7 @@ def as_shrinkage(given: Any, covariance: str) -> str | tuple[Point, ...] | None:
         return given
     if covariance not in ("pooled", "full"):
         raise ValueError(
-            f"shrinkage={given!r} goes with covariance='pooled' or 'full'; of {covariance!r} there is nothing to shrink"
+            f"shrinkage={given!r} needs covariance='pooled' or 'full'; of {covariance!r} there is nothing to shrink"
         )
     if isinstance(given, str) and given == "auto":
         return given
@@ -53,7 +53,7 @@ def _point(given: Any, covariance: str) -> Point:
     pair = (own, given) if isinstance(given, numbers.Real) and not isinstance(given, bool) else given
     if isinstance(pair, tuple | list) and len(pair) == 2 and pair[1] == LEDOIT_WOLF:
         if pair[0] not in ((1.0,) if covariance == "pooled" else (0.0, 1.0)):
-            raise ValueError(f"shrinkage has {given!r}; {LEDOIT_WOLF!r} goes with a = 1, or a = 0 of 'full'")
+            raise ValueError(f"shrinkage has {given!r}; {LEDOIT_WOLF!r} needs a = 1, or a = 0 of 'full'")
         return float(pair[0]), LEDOIT_WOLF
     try:
         a, g = (float(value) for value in pair)
@@ -62,7 +62,7 @@ def _point(given: Any, covariance: str) -> Point:
     if not (0.0 <= a <= 1.0 and 0.0 <= g <= 1.0):  # NaN, too
         raise ValueError(f"shrinkage has {given!r}; it should be {MEANING}")
     if covariance == "pooled" and a != 1.0:
-        raise ValueError(f"shrinkage has {given!r}, but covariance='pooled' has a = 1; give (1, g), or take 'full'")
+        raise ValueError(f"shrinkage has {given!r}, but covariance='pooled' has a = 1; give (1, g), or use 'full'")
     return a, g
 
 
@@ -90,7 +90,7 @@ def as_maps(given: Any, covariance: str) -> str | tuple[str, ...] | None:
         raise ValueError(f"maps={given!r} is empty; give None, 'auto', or a list of {', '.join(map(repr, MAPS))}")
     if found is not None and covariance not in ("pooled", "full"):
         raise ValueError(
-            f"maps={given!r} goes with covariance='pooled' or 'full'; for {covariance!r} take transform='log1p' or "
+            f"maps={given!r} needs covariance='pooled' or 'full'; for {covariance!r} use transform='log1p' or "
             "'quantile_normal'"
         )
     return found

@@ -9,8 +9,7 @@ import scipy.sparse as sp
 from scipy.special import expit, log_expit, logit, logsumexp, softmax
 
 from streamnb.core import arguments, row_checks
-from streamnb.kernels import judge
-from streamnb.problem.priors import Pseudo
+from streamnb.kernels import decisions
 from streamnb.problem.sides import (
     ClassSums,
     Sides,
@@ -22,6 +21,7 @@ from streamnb.problem.sides import (
     two_labels,
     with_unlabelled,
 )
+from streamnb.problem.smoothing import Pseudo
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.complements import with_and_without
 
@@ -35,15 +35,15 @@ def top_class(scores: np.ndarray) -> np.ndarray:
     if scores.ndim == 2:
         return scores.argmax(axis=1)
     top = np.empty((len(scores), scores.shape[2]), np.int64)
-    judge.top_class(np.ascontiguousarray(scores), np.empty(scores.shape[2]), top)
+    decisions.top_class(np.ascontiguousarray(scores), np.empty(scores.shape[2]), top)
     return top
 
 
 def log_softmax(scores: np.ndarray) -> np.ndarray:
     """Scores less the logsumexp of their row, (n, K)."""
     logs, sums = np.empty(scores.shape), np.empty(len(scores))
-    judge.below_top(np.ascontiguousarray(scores), logs)
-    judge.row_sums(np.exp(logs), sums)
+    decisions.below_top(np.ascontiguousarray(scores), logs)
+    decisions.row_sums(np.exp(logs), sums)
     logs -= np.log(sums)[:, None]
     return logs
 
@@ -61,9 +61,9 @@ def log_odds(scores: np.ndarray) -> np.ndarray:
 def _fill_log_odds(scores: np.ndarray, odds: np.ndarray) -> None:
     """Write the log-odds of a few rows into `odds`."""
     top = top_class(scores)
-    judge.below_top(scores, odds)
+    decisions.below_top(scores, odds)
     mass = np.exp(odds)
-    judge.others(mass, top)
+    decisions.others(mass, top)
     far = np.flatnonzero(mass[np.arange(len(top)), top] < 1e-290)  # too far below the highest for exp
     distant = odds[far]
     with np.errstate(divide="ignore"):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import messages, persistence
-from streamnb.problem.priors import Pseudo
+from streamnb.problem.smoothing import Pseudo
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.complements import HEAVY
 from streamnb.stats.tables import alike
@@ -183,7 +183,7 @@ UNLABELLED = Unlabelled()
 def check_reference(scheme: str, reference: Any) -> None:
     """Refuse a reference under a scheme that does not use it."""
     if reference is not None and scheme != "reference":
-        raise ValueError(f"reference={reference!r} goes with scheme='reference', not with scheme={scheme!r}")
+        raise ValueError(f"reference={reference!r} needs scheme='reference', not scheme={scheme!r}")
 
 
 def loaded_parameters(params: dict[str, Any]) -> dict[str, Any]:
@@ -250,9 +250,9 @@ def check_overlap(stats: ClassStats, reference: int, overlap: str) -> None:
     if stats.overlaps is None:
         raise ValueError(
             f"stats were scanned by an earlier version, which did not count the rows that bear a label and the "
-            f"reference {name!r}; scan the rows again, or take overlap='keep', which lets them stand on both sides"
+            f"reference {name!r}; scan the rows again, or use overlap='keep', which lets them stand on both sides"
         )
-    counts = stats.overlaps.with_label(reference)
+    counts = stats.overlaps.counts[[reference]].toarray()[0]
     if counts.any():
         found = [
             f"{n:,} bear label {label!r} too" for label, n in zip(stats.classes.tolist(), counts, strict=True) if n

@@ -15,10 +15,10 @@ import numpy as np
 from streamnb.core import persistence
 from streamnb.estimators.classifier import Classifier, explained_model, fitted_model
 from streamnb.estimators.feature_tables import PER_DEVIATION, class_weights, comparable, unit_of
+from streamnb.estimators.regressor import LinearRegressor, deviations_of_columns
 from streamnb.models.linear import LinearModel
 from streamnb.passes.contract import Report
-from streamnb.plotting.drawing import scoring_name, strongest
-from streamnb.regression.regressor import LinearRegressor, deviations_of_columns
+from streamnb.reporting.drawing import scoring_name, strongest, with_bins_in_words
 from streamnb.reporting.facts import Described, FactTable, Share, column_name, number, shown
 
 MOST_FEATURES = 100  # of a model of one row of weights
@@ -84,16 +84,13 @@ def _question(model: Any, classes: Any, target: str, of_what: str) -> str:
     if classes is None:
         return f"{of_what}, this model predicts a number{f', {target}' if target else ''}."
     labels = [f"“{shown(label)}”" for label in classes.tolist()]
-    if isinstance(model, LinearModel | Classifier) and getattr(_linear(model).scheme, "multilabel", False):
+    linear = fitted_model(model) if isinstance(model, Classifier) else model
+    if isinstance(linear, LinearModel) and linear.scheme.multilabel:
         return f"{of_what}, this model predicts which of {len(labels):,} labels it has: any number of them."
     what = f"{target}: " if target else ""
     if len(labels) <= 4:
         return f"{of_what}, this model predicts {what or 'its class: '}{', '.join(labels[:-1])} or {labels[-1]}."
     return f"{of_what}, this model predicts {what or 'its class: '}one of {len(labels):,} classes."
-
-
-def _linear(model: Any) -> LinearModel:
-    return model if isinstance(model, LinearModel) else fitted_model(model)
 
 
 # ---- what it learned from --------------------------------------------------------------------------------------------
@@ -173,6 +170,8 @@ def _features(model: Any, weights: Any, unit: str) -> FactTable | None:
     if getattr(model, "classes_", None) is None:
         return FactTable("Features", ("feature", unit), tuple(row[1:] for row in rows))
     note = "" if len(model.classes_) <= MOST_CLASSES else f"Features of {MOST_CLASSES} classes are listed."
+    if hasattr(getattr(model, "encoding_", None), "ngrams") and rows[0][1].startswith("column "):
+        note = f"Words are counted in numbered columns; snb.text(.., keep_tokens=100_000) keeps their names. {note}"
     return FactTable("Features", ("class", "feature", unit), rows, note)
 
 
@@ -199,7 +198,8 @@ def _weights(model: Any) -> Iterator[tuple[str, tuple[str, ...], tuple[float, ..
         if classes is not None and len(classes) == 2 and label == classes.tolist()[0]:
             continue  # the opposite of the second
         name = "" if classes is None else shown(label)
-        yield name, tuple(map(column_name, features)), tuple(map(float, weights))
+        named = (with_bins_in_words(column_name(feature)) for feature in features)
+        yield name, tuple(named), tuple(map(float, weights))
 
 
 def _coefficients(model: Any) -> Iterator[tuple[str, Sequence[Any], Sequence[float]]]:

@@ -89,13 +89,14 @@ class SlicedMetrics:
 class CutOff:
     """What happens if rows from this score on are taken for the class; shares are of all rows."""
 
-    score: float | None  # None: the model's own decision
+    score: float | None  # None: the model's own decision, where no score divides it
     probability: float | None
     kept: float
     precision: float
     recall: float
     false_alarms: float
     misses: float
+    is_own: bool = False  # the model's own decision
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ class Performance:
     intervals_of: str = ""  # in words
     n_unknown: int = 0  # rows with labels that the model does not know, which are left out
     guess: str = "guesses"  # what metrics are compared with
-    about_guesses: str = "“Guesses” know how frequent each class is, and nothing of a row."
+    about_guesses: str = "“Guesses” know only the class frequencies."
     numbers: Any = None  # the evaluation of predicted numbers, which pictures draw
     deciles: FactTable | None = None  # of these
     coverage: FactTable | None = None

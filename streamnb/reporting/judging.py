@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
 from streamnb.core import persistence
+from streamnb.estimators.errors import RegressionEvaluation
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.intervals import described as intervals_of
-from streamnb.evaluation.tallied import DECISIONS, has, is_binary
-from streamnb.plotting.drawing import classes_by_area
-from streamnb.regression.errors import RegressionEvaluation
+from streamnb.evaluation.tallied import DECISIONS, has, is_binary, ranking
+from streamnb.reporting.drawing import classes_by_area
 from streamnb.reporting.facts import (
     ClassCurves,
     CutOff,
@@ -42,7 +43,7 @@ CLOSE = 0.01  # of mean probabilities that are those of the scores
 MEANINGS = {  # method of Evaluation: name, meaning
     "accuracy": ("Accuracy", "share of rows whose class is right"),
     "balanced_accuracy": ("Balanced accuracy", "mean over classes of the share found"),
-    "precision": ("Precision", "of the rows called {label}, the share that is right"),
+    "precision": ("Precision", "of the rows predicted as {label}, the share that is right"),
     "recall": ("Recall", "of the rows of {label}, the share that is found"),
     "f_score": ("F1", "harmonic mean of precision and recall"),
     "matthews_corrcoef": ("Matthews correlation", "0 for guesses, 1 for no mistake"),
@@ -52,12 +53,12 @@ MEANINGS = {  # method of Evaluation: name, meaning
     "average_precision": ("Average precision", "mean precision over all thresholds"),
     "log_loss": ("Log loss", "mean of −ln of the probability of the true class; lower is better"),
     "brier": ("Brier score", "mean squared error of the probabilities; lower is better"),
-    "expected_calibration_error": ("Calibration error", "mean distance of probability and frequency; lower is better"),
+    "expected_calibration_error": ("Calibration error", "mean gap between probability and frequency; lower is better"),
 }
 ERRORS = {  # attribute of RegressionEvaluation: name, meaning
     "mae": ("Mean absolute error", "how far predictions are off, on average; lower is better"),
     "rmse": ("Root mean squared error", "the same with more weight for large errors; lower is better"),
-    "r2": ("R²", "share of the variance that is predicted; 0 for the mean"),
+    "r2": ("R²", "share of the variance that is explained; 0 for the mean"),
     "mean_error": ("Mean error", "of the true number less the prediction: above 0 where predictions are too low"),
     "d2": ("D²", "share of the deviance that is explained; 0 for the mean"),
     "mean_deviance": ("Mean deviance", "what the model minimises; lower is better"),
@@ -73,7 +74,9 @@ def judged(found: Evaluation, other: Evaluation | None = None) -> Performance:
     counted = bool(DECISIONS & found.needs)
     areas = found.roc_auc(average=None) if {"ranking", "margin"} & found.needs else np.full(found.n_classes, np.nan)
     table = found.confusion_matrix() if "confusion" in found.needs and not found.multilabel else None
-    curved = _curved(found, areas)
+    curved = classes_by_area(found, areas)
+    if len(curved) > MOST_CURVES:
+        curved = [*curved[: MOST_CURVES // 2], *curved[-(MOST_CURVES // 2) :]]
     reliable = "reliability" in found.needs and found.n_rows > 0
     small = table is not None and found.n_classes <= MOST_CELLS
     metrics = tuple(_metrics(found, other))
@@ -114,10 +117,14 @@ def judged_numbers(found: RegressionEvaluation, other: RegressionEvaluation | No
     tenths = tuple((at, weight, predicted, true, round(lift, 2)) for at, (weight, predicted, true, lift) in deciles)
     how_many = "rows" if tallies.means.weight == found.n_rows else "weight"
     columns = ("tenth of the rows", how_many, "mean prediction", "true mean", "lift")
-    held = []
+    held, ends_of_tenths = [], tallies.deciles()[[0, -1], 1]
+    residuals: Any = found.judged.residuals  # there are some where intervals were covered
     for level, inside, low, high, width in tallies.coverage():
-        ends = "" if np.isnan(low) else f"{100.0 * low:.1f} to {100.0 * high:.1f} %"
-        held.append((f"{100.0 * level:g} %", Share(inside), ends, width))
+        ends = "" if np.isnan(low) else f"{100.0 * low:.1f} to {100.0 * high:.1f} %".replace(" ", "\N{NO-BREAK SPACE}")
+        _, lowest, highest = residuals.around(ends_of_tenths, residuals.ends(level)).T
+        widths = (*(highest - lowest).tolist(),) if residuals.power else ()
+        held.append((f"{100.0 * level:g} %", Share(inside), ends, width, *widths))
+    of_intervals = ("interval", "rows inside", "95 % interval", "mean width", "in the lowest tenth", "in the highest")
     return Performance(
         found.n_rows,
         tallies.means.weight,
@@ -126,10 +133,10 @@ def judged_numbers(found: RegressionEvaluation, other: RegressionEvaluation | No
         intervals_of="" if tallies.level is None else found.intervals_of,
         slices=None if found.judged.slices is None else _slices(found),
         guess="the mean",
-        about_guesses="“The mean” says the mean of these rows for each of them.",
+        about_guesses="“The mean” predicts the mean of these rows for each of them.",
         numbers=found,
         deciles=FactTable("Tenths of the rows, by rising prediction", columns, tenths),
-        coverage=FactTable("Intervals", ("interval", "rows inside", "95 % interval", "mean width"), tuple(held)),
+        coverage=FactTable("Intervals", of_intervals[: len(held[0])] if held else of_intervals, tuple(held)),
     )
 
 
@@ -226,19 +233,10 @@ def _slices(found: Evaluation | RegressionEvaluation) -> SlicedMetrics:
 # ---- thresholds and curves -------------------------------------------------------------------------------------------
 
 
-def _curved(found: Evaluation, areas: np.ndarray) -> list[int]:
-    """The classes with curves: some of the best and some of the worst."""
-    order = classes_by_area(found, areas)
-    half = MOST_CURVES // 2
-    return order if len(order) <= MOST_CURVES else [*order[:half], *order[-half:]]
-
-
 def _levels(found: Evaluation, k: int) -> tuple[np.ndarray, ...]:
     """Scores from the highest on, and the weight of the class and of the others from each of them on."""
-    others, of_class, scores = found.roc_curve(found.classes[k], drop_intermediate=False)
-    weight = found.class_weight
-    rest = (found.weight if found.multilabel else weight.sum()) - weight[k]
-    return scores[1:], of_class[1:] * weight[k], others[1:] * rest
+    levels = ranking(found).levels(k)
+    return levels.thresholds, np.cumsum(levels.positive), np.cumsum(levels.negative)
 
 
 def _probabilities(found: Evaluation, scores: np.ndarray, own: np.ndarray, rest: np.ndarray) -> np.ndarray | None:
@@ -266,9 +264,22 @@ def _thresholds(found: Evaluation, k: int) -> CutOffs:
     hit = float(found.recall(None)[k]) * own[-1]
     precision = float(found.precision(None)[k])
     wrong = hit / precision - hit if precision > 0.0 else 0.0
-    mine = _threshold(None, None, own, rest, hit, wrong)
+    own_score, own_proba = _own(found, scores, own + rest, hit + wrong, proba is not None)
+    mine = replace(_threshold(own_score, own_proba, own, rest, hit, wrong), is_own=True)
     place = sum(point.kept <= mine.kept for point in points)
     return CutOffs(shown(found.classes[k]), (*points[:place], mine, *points[place:]), place)
+
+
+def _own(
+    found: Evaluation, scores: np.ndarray, kept: np.ndarray, mine: float, log_odds: bool
+) -> tuple[float | None, float | None]:
+    """The score of two classes from which on the model decides for one, and its probability, where they are known."""
+    last = int(np.searchsorted(kept, mine * (1.0 - 1e-12)))
+    if not is_binary(found) or last + 1 >= len(kept) or abs(kept[last] - mine) > 1e-9 * kept[-1]:
+        return None, None
+    high, low = float(scores[last]), float(scores[last + 1])
+    score = 0.0 if high >= 0.0 >= low else high
+    return score, float(expit(score)) if log_odds else None
 
 
 def _threshold(score: Any, proba: Any, own: np.ndarray, rest: np.ndarray, hit: float, wrong: float) -> CutOff:

@@ -11,8 +11,8 @@
     const cost = (point) =>
       1000 * (point[ALARMS] * Number(at("alarm").value) + point[MISSES] * Number(at("miss").value));
     const threshold = (point, own) => {
-      if (own) return "model’s own";
       const chance = point[PROBABILITY];
+      if (own && chance === null && point[SCORE] === null) return "highest score";
       if (chance !== null) return chance > 0.999 ? "> 99.9 %" : chance < 0.001 ? "< 0.1 %" : percent(chance);
       return point[SCORE] === null ? "–" : point[SCORE].toPrecision(4);
     };
@@ -20,7 +20,8 @@
       const one = chosen();
       const place = Number(at("range").value);
       const point = one.points[place];
-      at("of").textContent = place === one.own ? "" : point[PROBABILITY] === null ? " (score)" : " (probability)";
+      const unit = point[PROBABILITY] === null ? " (score)" : " (probability)";
+      at("of").textContent = place === one.own ? " of the model" : unit;
       at("threshold").textContent = threshold(point, place === one.own);
       at("kept").textContent = percent(point[KEPT]);
       at("precision").textContent = percent(point[PRECISION]);

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from streamnb.additive.model import AdditiveModel
+from streamnb.estimators.errors import RegressionEvaluation
 from streamnb.estimators.linear_nb_cv import LinearNBCV
 from streamnb.estimators.trained import TrainedClassifierCV
 from streamnb.estimators.tree_nb import TreeNB
 from streamnb.evaluation.breakdowns import OTHER
-from streamnb.plotting.drawing import line_style, number_axis, shortened
-from streamnb.plotting.evaluations import ReliabilityDisplay, RocDisplay
-from streamnb.plotting.forest import SlicesDisplay
-from streamnb.plotting.numbers import DecileDisplay, PredictionErrorDisplay, weighted_quantiles
-from streamnb.plotting.scores import ScoreDisplay
-from streamnb.plotting.svg import WIDTH, Drawing, drawn
-from streamnb.plotting.telling import TellingFeaturesDisplay
-from streamnb.plotting.terms import AdditiveDisplay
-from streamnb.plotting.trees import TreeDisplay
-from streamnb.regression.errors import RegressionEvaluation
 from streamnb.reporting.describing import EACH
+from streamnb.reporting.drawing import line_style, number_axis, on_lines, shortened
+from streamnb.reporting.evaluations import (
+    DecileDisplay,
+    PredictionErrorDisplay,
+    ReliabilityDisplay,
+    RocDisplay,
+    weighted_quantiles,
+)
 from streamnb.reporting.facts import ClassCurves, Facts, Performance, SlicedMetrics, number, share
+from streamnb.reporting.forest import SlicesDisplay
+from streamnb.reporting.scores import ScoreDisplay
+from streamnb.reporting.svg import WIDTH, Drawing, drawn
+from streamnb.reporting.telling import TellingFeaturesDisplay, TreeDisplay
+from streamnb.reporting.terms import AdditiveDisplay
 
 MOST_SLICES = 20
 MOST_TERMS = 6
@@ -79,7 +83,7 @@ def _of_judged(judged: Performance) -> Iterator[Picture]:
         drawing = drawn(lambda ax: _precision_recall(ax, judged), "precision", 290)
         yield Picture("Precision and recall", f"Precision against recall. {names}.", drawing)
     if judged.reliability is not None and judged.calibration_error is not None:
-        text = "; ".join(f"said {p:.0%}, right {r:.0%}" for p, r, _ in zip(*judged.reliability, strict=True))
+        text = "; ".join(f"predicted {p:.0%}, right {r:.0%}" for p, r, _ in zip(*judged.reliability, strict=True))
         n_equal = judged.weight if judged.independent else None
         diagram = ReliabilityDisplay(*judged.reliability, error=judged.calibration_error, n_rows=n_equal)
         drawing = drawn(diagram.plot, "reliability", 290)
@@ -159,14 +163,15 @@ def _distributions(ax: Any, curves: ClassCurves) -> None:
 def _of_slices(slices: SlicedMetrics) -> Picture:
     """Intervals of the first metric in each slice, beside that of all rows."""
     rows, metric, whole = slices.rows[:MOST_SLICES], slices.metrics[0], slices.whole[0]
-    names = [shortened(f"{one.column} = {one.value}") for one in rows]
+    names, columns = [f"{one.column} = {one.value}" for one in rows], {one.column for one in rows}
+    lines = [on_lines(name if len(columns) > 1 else one.value) for name, one in zip(names, rows, strict=True)]
     numbers = np.array([one.numbers[0] for one in rows]).T
     if all(one.value == OTHER for one in rows):
         finding = "Each value has too few rows for a slice of its own; all are shown together."
     else:
-        first = f"{names[0]} is the most surely worse than all rows"
+        first = f"{shortened(names[0], 60)} is most clearly worse than all rows"
         if numbers[1, 0] <= whole <= numbers[2, 0]:
-            first = "No slice is surely worse than all rows"
+            first = "No slice is clearly worse than all rows"
         finding = f"{first}, which have {number(whole)} (dotted). Intervals that do not reach that are orange."
 
     def draw(ax: Any) -> None:
@@ -175,10 +180,10 @@ def _of_slices(slices: SlicedMetrics) -> Picture:
         for text in [*ax.texts]:  # numbers, which the table has
             text.remove()
 
-    display = SlicesDisplay(names, *numbers, line=whole, axis=metric, finding=finding)
+    display = SlicesDisplay(lines, *numbers, line=whole, axis=metric, finding=finding)
     text = "; ".join(f"{name}: {number(value)}" for name, value in zip(names, numbers[0], strict=True))
-    heading = f"{metric[:1].upper()}{metric[1:]} of slices"
-    return Picture(heading, f"{heading}. {text}.", drawn(draw, "slices", 80 + 22 * len(rows)))
+    heading = f"{metric[:1].upper()}{metric[1:]} {f'by {columns.pop()}' if len(columns) == 1 else 'of slices'}"
+    return Picture(heading, f"{heading}. {text}.", drawn(draw, "slices", 90 + 22 * _n_lines(lines)))
 
 
 # ---- what it looks at ------------------------------------------------------------------------------------------------
@@ -206,7 +211,7 @@ def _of_features(model: Any, facts: Facts) -> Iterator[Picture]:
         else:
             text = "; ".join(f"{name}: {text}" for (name, _, _), text in zip(groups, texts, strict=True))
             largest = described.unit.replace("weight", "Largest weights")
-            yield Picture("What speaks for a class, and against it", f"{largest}. {text}.", drawing)
+            yield Picture("Evidence for and against a class", f"{largest}. {text}.", drawing)
     if isinstance(model, TreeNB) and model.n_features_in_ <= MOST_BRANCHES:
         drawing = drawn(
             lambda ax: TreeDisplay.from_estimator(model, ax=ax), "tree", 60 + 22 * model.n_features_in_, 520
@@ -220,10 +225,15 @@ def _groups(weights: Any) -> list[tuple[str, tuple[str, ...], np.ndarray]]:
     return [(name, features[:n], np.asarray(values[:n])) for name, features, values in weights[:MOST_GROUPS]]
 
 
+def _n_lines(names: Iterable[str]) -> int:
+    """How many lines of text names take, those of several lines with a gap."""
+    return sum(name.count("\n") + 1 for name in names)
+
+
 def _term(model: AdditiveModel, name: Any) -> Any:
     """A function that draws a term in a figure of its own."""
-    n_levels = 0 if isinstance(name, tuple) or "level" not in (table := model.term(name)) else len(table)
-    size = WIDTH / 72.0, max(250, 70 + 16 * n_levels) / 72.0
+    levels = [] if isinstance(name, tuple) or "level" not in (table := model.term(name)) else table["level"]
+    size = WIDTH / 72.0, max(250, 90 + 16 * _n_lines(map(on_lines, levels))) / 72.0
 
     def draw(_: Any) -> AdditiveDisplay:
         display = AdditiveDisplay.from_estimator(model, [name], figsize=size)

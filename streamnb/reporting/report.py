@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -16,22 +16,36 @@ from streamnb.core import persistence
 from streamnb.core.arguments import PerRow, Rows
 from streamnb.core.row_checks import NO_LABELS
 from streamnb.core.stored_files import replacing
+from streamnb.estimators.drifting import Drift
+from streamnb.estimators.errors import RegressionEvaluation
 from streamnb.evaluation.evaluating import evaluate
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.passes.contract import Report
-from streamnb.plotting.svg import WIDTH
-from streamnb.regression.errors import RegressionEvaluation
 from streamnb.reporting.describing import compared, described
-from streamnb.reporting.drifting import drift_tables
-from streamnb.reporting.facts import CutOff, CutOffs, Facts, FactTable, Performance, Share, number, share
+from streamnb.reporting.drawing import with_bins_in_words
+from streamnb.reporting.facts import (
+    CutOff,
+    CutOffs,
+    Facts,
+    FactTable,
+    Metric,
+    Performance,
+    Share,
+    number,
+    share,
+    shown,
+)
 from streamnb.reporting.judging import judged, judged_numbers
 from streamnb.reporting.pictures import Picture, pictures
+from streamnb.reporting.svg import WIDTH
 from streamnb.rows.opening import with_labels
 from streamnb.rows.table_opening import as_table, is_table, open_tables
 
 HERE = Path(__file__).parent
 HEADLINE = "accuracy", "balanced_accuracy", "roc_auc", "expected_calibration_error", "r2", "rmse", "mae"
 SECTIONS = "judged", "deciles", "sure", "slices", "features", "choice"  # with pictures
+OF_RARE = "recall", "precision", "average_precision"  # in place of shares of all rows, where one class has most rows
+FREQUENT = 0.75  # share of the largest class from which on
 ROWS = 12  # of a table of thresholds
 
 
@@ -53,7 +67,7 @@ def page(facts: Facts, pictures: dict[str, list[Picture]]) -> str:
         facts=facts,
         described=facts.described,
         judged=facts.judged,
-        headline=[one for key in HEADLINE for one in metrics if one.key == key],
+        headline=[one for key in _headline(metrics) for one in metrics if one.key == key],
         verdict=_verdict(facts),
         guessed=any(one.guess is not None for one in metrics),
         compared=any(one.other is not None for one in metrics),
@@ -64,6 +78,14 @@ def page(facts: Facts, pictures: dict[str, list[Picture]]) -> str:
         thresholds=thresholds(facts),
         few=few,
     )
+
+
+def _headline(metrics: Sequence[Metric]) -> tuple[str, ...]:
+    """The metrics on top of the page."""
+    accuracy = next((one for one in metrics if one.key == "accuracy"), None)
+    of_one = any(one.key == "precision" and "mean of" not in one.name for one in metrics)
+    rare = accuracy is not None and accuracy.guess is not None and accuracy.guess >= FREQUENT and of_one
+    return ("roc_auc", *OF_RARE, "accuracy") if rare else HEADLINE
 
 
 @cache
@@ -98,14 +120,29 @@ def _verdict(facts: Facts) -> str:
     right = None if judged is None else next((one for one in judged.metrics if one.key == "accuracy"), None)
     if judged is None or right is None:
         return ""
-    sentence = f"It is right for {share(right.value)} of {judged.n_rows:,} rows"
+    sentence = f"{_of_rare_class(judged, right)}It is right for {share(right.value)} of {judged.n_rows:,} rows"
     if judged.n_unknown:
         sentence += f" whose labels it knows; {judged.n_unknown:,} others are left out"
     if right.low is not None and judged.interval is not None:
         sentence += f" ({share(right.low)} to {share(right.high)} with {100.0 * judged.interval:.3g} % confidence)"
     if right.guess is None:
         return f"{sentence}."
-    return f"{sentence}. Always naming the most frequent class would be right for {share(right.guess)}."
+    return f"{sentence}. Always predicting the most frequent class would be right for {share(right.guess)}."
+
+
+def _of_rare_class(judged: Performance, right: Metric) -> str:
+    """How well the class that matters is found, where most rows are of the other, so that guesses are right, too."""
+    of = {one.key: one for one in judged.metrics}
+    if right.guess is None or right.guess < FREQUENT:
+        return ""
+    if len(judged.curves) != 1 or "precision" not in of:
+        found = of.get("balanced_accuracy")
+        return "" if found is None else f"It finds {share(found.value)} of the rows of each class on average. "
+    one = judged.curves[0]
+    sentence = f"It finds {share(of['recall'].value)} of the rows of “{one.label}”, which are {share(one.share)} of all"
+    if of["precision"].value > 0.0:
+        sentence += f", and {share(of['precision'].value)} of those that it predicts as “{one.label}” are"
+    return f"{sentence}. A row of “{one.label}” scores above a row of another class {share(one.roc_auc)} of the time. "
 
 
 def _verdict_of_numbers(judged: Performance) -> str:
@@ -118,7 +155,7 @@ def _verdict_of_numbers(judged: Performance) -> str:
     explained = of.get("d2", of["r2"]).value
     sentence += f", and explain {share(explained)} of the {kind} of {judged.n_rows:,} rows."
     if explained <= 0.0:
-        sentence += " The mean of these rows, said for each of them, would be better."
+        sentence += " Always predicting the mean of these rows would be better."
     return sentence
 
 
@@ -179,6 +216,7 @@ class RowsToJudge:
     by: Any = None
     against: Any = None
     positive: Any = None
+    offset: Any = None
 
 
 def report(
@@ -193,37 +231,38 @@ def report(
     by: Any = None,
     against: Any = None,
     positive: Any = None,
+    offset: PerRow = None,
     force: bool = False,
 ) -> None:
     """Write one page of HTML that shows a model, and how good it is on labelled rows.
 
-    The page is one file without anything from elsewhere: it can be sent by mail, read on a telephone and printed. It
-    says what the model was learned from, how good it is and where it is wrong. It shows what a threshold would change,
-    what the model looks at, and how it was chosen and made. The rows are read once, as by `evaluate`.
+    The page is one self-contained file: it can be mailed, read on a phone and printed. It says what the model was
+    trained on, how good it is and where it is wrong. It shows what a threshold would change, which features matter, and
+    how the model was chosen and made. The rows are read once, as by `evaluate`.
 
     Parameters
     ----------
     model : fitted model
         Any classifier or regression of streamnb, the model of a path or a file, or the result of `snb.search`, whose
         candidates are shown with its best model.
-    X, y, sample_weight, groups, by, positive
+    X, y, sample_weight, groups, by, positive, offset
         As in `snb.evaluate`: rows of one of the `groups` are not independent, and the rows are sliced `by` columns.
         Without labels the page shows the model alone.
     path : path
-        Of the page, a name that ends with .html, in a folder that is there.
+        Where to write the page: a name that ends in .html, in an existing folder.
     interval : float, optional
         Confidence of the intervals of metrics.
     against : rows, or (rows, labels), optional
         A second set, such as the rows of training or of last month: the page shows which columns have moved, as by
-        `drift`, and the metrics on both if it has labels, which `y` names if that is a name. Both sets are read four
-        times more for this.
+        `drift`, and the metrics on both if it has labels, which may be the column named by `y`. This takes four more
+        reads of both sets.
     force : bool
-        Replace a file that is there.
+        Replace an existing file.
 
     Raises
     ------
     FileExistsError, FileNotFoundError
-        There is such a file already, or no such folder.
+        The file exists already, or the folder does not.
     ValueError, TypeError
         As by `snb.evaluate`.
     ImportError
@@ -240,7 +279,7 @@ def report(
     ...     "It is right for" in page.read()
     True
     """
-    given = RowsToJudge(X, y, sample_weight, interval, groups, by, against, positive)
+    given = RowsToJudge(X, y, sample_weight, interval, groups, by, against, positive, offset)
     if not hasattr(type(model), "predict") and hasattr(type(model), "report"):  # the result of a search
         model.report(path, **vars(given), force=force)
         return
@@ -254,7 +293,7 @@ def write_report(
     if not hasattr(type(model), "predict"):
         what = type(model).__name__
         raise TypeError(
-            f"model is of type {what}; it should be a fitted model, or the result of a search, as of rows: "
+            f"model is of type {what}; it should be a fitted model, or the result of a search: "
             "snb.search(X, y).report(path)"
         )
     place = new_page(path, force)
@@ -287,7 +326,7 @@ def new_page(path: Any, force: bool) -> Path:
     if file.is_dir():
         raise IsADirectoryError(f"path={str(file)!r} is a folder; give the name of a file, such as 'report.html'")
     if file.exists() and not force:
-        raise FileExistsError(f"path={str(file)!r} is there already; give another name, or force=True to replace it")
+        raise FileExistsError(f"path={str(file)!r} already exists; give another name, or force=True to replace it")
     return file
 
 
@@ -320,7 +359,8 @@ def _second(given: RowsToJudge) -> RowsToJudge:
     X = as_table(X, named)
     if named and hasattr(X, "columns") and given.y not in X.columns:
         named = False
-    return RowsToJudge(X, given.y if named else y, positive=given.positive)
+    offset = given.offset if isinstance(given.offset, str) else None
+    return RowsToJudge(X, given.y if named else y, positive=given.positive, offset=offset)
 
 
 def _may_have_labels(model: Any, X: Any) -> bool:
@@ -347,8 +387,99 @@ def _evaluated(model: Any, given: RowsToJudge) -> Evaluation | RegressionEvaluat
     try:
         if np.size(getattr(model, "intercept_", 0.0)) > 1 and not hasattr(model, "classes_"):
             options = {}  # which are of one target
+        options |= {} if given.offset is None else {"offset": given.offset}
         return evaluate(model, X, y, sample_weight=given.sample_weight, **options)
     except ValueError as error:
         if y is None and str(error).startswith(NO_LABELS):
             return None
         raise
+
+
+# ---- drift -----------------------------------------------------------------------------------------------------------
+
+MOST_COLUMNS = 1000
+MOST_CLASSES = 20
+
+
+def drift_tables(model: Any, X: Any, other: Any, evaluations: Sequence[Evaluation]) -> tuple[FactTable, ...]:
+    """How other rows differ from X: columns, values that the model does not know, classes and scores.
+
+    Raises
+    ------
+    TypeError
+        The model is not one of streamnb, which would know how rows become columns.
+    """
+    if not hasattr(model, "drift"):
+        raise TypeError(f"against needs a fitted model of streamnb, and model is of type {type(model).__name__}")
+    found: Drift = model.drift(other, before=X)
+    tables = _columns(found), _unseen(found), _classes(evaluations), _scores(found)
+    return tuple(table for table in tables if table.rows)
+
+
+def _columns(found: Drift) -> FactTable:
+    rows = tuple(
+        (
+            *(shown(row["column"]), round(float(row["psi"]), 3), "yes" if row["moved"] else ""),
+            *(
+                with_bins_in_words(shown(row["change"])),
+                *(_as_share(row["change"], row[name]) for name in ("before", "after")),
+            ),
+            *(Share(row[name]) for name in ("missing_before", "missing", "new_values")),
+        )
+        for row in found.columns.head(MOST_COLUMNS).to_dict("records")
+    )
+    columns = (
+        *("column", "stability index", "moved", "what changed most", "rows judged", "second set"),
+        *("missing in rows judged", "missing in second set", "new values in second set"),
+    )
+    note = (
+        "The population stability index compares shares of bins, categories and words, or means and deviations of "
+        f"numbers. A column has moved if it is above {found.threshold:g} and above what chance gives in one of 1,000."
+    )
+    if len(found.columns) > MOST_COLUMNS:
+        note += f" {MOST_COLUMNS:,} of {len(found.columns):,} columns are listed."
+    return FactTable("Columns that differ", columns, rows, note)
+
+
+def _as_share(what: str, value: float) -> float:
+    """A number of a column as it is, any other as a share of the rows."""
+    return value if what in ("mean", "deviation") else Share(value)
+
+
+def _unseen(found: Drift) -> FactTable:
+    columns = found.unseen.head(MOST_COLUMNS).itertuples(index=False, name=None)
+    rows = tuple((shown(column), shown(value), *counts) for column, value, *counts in columns)
+    note = "" if len(rows) == len(found.unseen) else f"{len(rows):,} of {len(found.unseen):,} are listed."
+    return FactTable(
+        "Values that the model does not know", ("column", "value", "rows judged", "second set"), rows, note
+    )
+
+
+def _scores(found: Drift) -> FactTable:
+    names = [name for name in found.scores if name != "moved"]
+    said = {"before": "predicted in rows judged", "after": "predicted in second set", "mean": "mean in second set"}
+    said |= {"mean_before": "mean in rows judged", "psi": "stability index"}
+    rows = tuple((shown(first), *map(float, rest)) for first, *rest in found.scores[names].to_numpy(object).tolist())
+    note = "Shares of predicted classes, and probabilities: means, quantiles in the second set, and whether they moved."
+    return FactTable("Predictions", tuple(said.get(name, name) for name in names), rows[:MOST_CLASSES], note)
+
+
+def _classes(evaluations: Sequence[Evaluation]) -> FactTable:
+    """The classes whose shares differ most, and by how much."""
+    return FactTable(
+        "True classes", ("class", "rows judged", "second set", "in standard errors"), tuple(_shares(evaluations))
+    )
+
+
+def _shares(evaluations: Sequence[Evaluation]) -> Iterator[tuple[Any, ...]]:
+    if len(evaluations) < 2:
+        return
+    weights = [found.class_weight for found in evaluations]
+    old, new = (weight / max(weight.sum(), 1.0) for weight in weights)
+    both: np.ndarray = np.sum(weights, axis=0)
+    share = both / max(float(both.sum()), 1.0)
+    spread = np.sqrt(np.maximum(share * (1.0 - share), np.finfo(float).tiny))
+    error = np.sqrt(sum(1.0 / max(float(weight.sum()), 1.0) for weight in weights))
+    z = (new - old) / (spread * error)
+    for k in np.argsort(-abs(z), kind="stable")[:MOST_CLASSES].tolist():
+        yield shown(evaluations[0].classes[k]), Share(old[k]), Share(new[k]), float(z[k])

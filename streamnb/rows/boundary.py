@@ -1,8 +1,9 @@
 """Converts X in memory to 2-D numbers, and validates blocks as chunks; kernels trust whatever has passed here."""
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from typing import Any, Protocol
 
@@ -50,6 +51,8 @@ def as_matrix(X: Any, first_row: int = 0) -> np.ndarray:
         values = np.asarray(X)
     except ValueError as error:
         raise ValueError(f"X should have rows of one length and shape (n_rows, n_features): {error}") from error
+    if values.ndim != 2 and not values.size:
+        raise ValueError("X has no rows: it is empty")
     if values.ndim != 2:
         raise ValueError(
             f"Expected 2D array, got {values.ndim}D array instead: X should have shape (n_rows, n_features). "
@@ -153,9 +156,14 @@ def _numeric(column: np.ndarray) -> bool:
     return True
 
 
+def _held(X: Any) -> Any:
+    """The array that an array of xarray holds; others as they are."""
+    return X.data if made_by(X, "xarray") and hasattr(X, "dtype") else X
+
+
 def is_dask(X: Any) -> bool:
-    """Whether X is a Dask array, data frame or series."""
-    kind = type(X)  # a delayed object itself seems to have every attribute
+    """Whether X is a Dask array, data frame or series, or an array of xarray that holds one."""
+    kind = type(_held(X))  # a delayed object itself seems to have every attribute
     return hasattr(kind, "__dask_graph__") and (hasattr(kind, "chunks") or hasattr(kind, "to_dask_array"))
 
 
@@ -170,7 +178,8 @@ def holds_texts(X: Any) -> bool:
     if made_by(X, "pyarrow"):
         return "string" in str(getattr(X, "type", ""))
     column = isinstance(X, np.ndarray) or made_by(X, "pandas") or made_by(X, "polars")
-    if not isinstance(X, list | tuple) and not (column and len(getattr(X, "shape", ())) == 1):
+    listed = isinstance(X, list | tuple) or made_by(X, "datasets")
+    if not listed and not (column and len(getattr(X, "shape", ())) == 1):
         return False
     return any(isinstance(one, str | bytes) for one in islice(X, 100))  # reading names the rows that are not
 
@@ -184,7 +193,10 @@ def columns_in(X: Any) -> list[Any] | None:
 def check_not_delayed(**given: Any) -> None:
     """Refuse lazy objects that are not arrays, such as `dask.delayed` and bags, whose rows are unknown."""
     for name, value in given.items():
-        if hasattr(type(value), "__dask_graph__") and not is_dask(value):
+        if made_by(value, "xarray") and not hasattr(value, "dtype"):
+            arrays = list(getattr(value, "data_vars", ()))
+            raise TypeError(f"{name} is a {type(value).__name__} of xarray; pass one of its arrays, {arrays}")
+        if hasattr(type(_held(value)), "__dask_graph__") and not is_dask(value):
             raise TypeError(
                 f"{name} is a {type(value).__name__} of Dask, whose shape and dtype are unknown; make it an array "
                 f"with dask.array.from_delayed({name}, shape=.., dtype=..), or pass {name}.compute()"
@@ -192,7 +204,8 @@ def check_not_delayed(**given: Any) -> None:
 
 
 def dask_array(X: Any) -> Any:
-    """Convert a Dask array, data frame or series to a Dask array."""
+    """Convert a Dask array, data frame or series, or an array of xarray that holds one, to a Dask array."""
+    X = _held(X)
     if not hasattr(X, "to_dask_array"):
         return X
     if X.ndim == 2:
@@ -205,24 +218,42 @@ def computed(column: Any) -> Any:
     return dask_array(column).compute() if is_dask(column) else column
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Survey:
-    """Facts about a block found in one pass over its values."""
+    """Facts about a block found in one pass over its values: about integers, once one of these is asked for."""
 
     whole: bool  # every value is a whole number
-    negatives: int  # values below zero
-    low: float  # no value is smaller
-    top: float  # no absolute value is larger; NaN if any value is NaN
+    find: Callable[[], tuple[int, float, float]]  # the number of values below zero, `low` and `top`
     tops: np.ndarray | None = None  # largest absolute values, (n_tiles, n_features); dense floats only
     tile: int = 0
+
+    @cached_property
+    def _found(self) -> tuple[int, float, float]:
+        return self.find()
+
+    @property
+    def negatives(self) -> int:
+        """The number of values below zero."""
+        return self._found[0]
+
+    @property
+    def low(self) -> float:
+        """No value is smaller."""
+        return self._found[1]
+
+    @property
+    def top(self) -> float:
+        """No absolute value is larger; NaN if any value is NaN."""
+        return self._found[2]
+
+
+OF_ONES = Survey(True, lambda: (0, 0.0, 1.0))
 
 
 def survey_values(stored: np.ndarray, width: int) -> Survey:
     """Survey a flat array of values; they are dense rows where `width` is more than 1."""
     if stored.dtype.kind != "f":
-        low, high = int(stored.min(initial=0)), int(stored.max(initial=0))
-        negatives = int(np.count_nonzero(stored < 0)) if low < 0 else 0
-        return Survey(True, negatives, float(low), float(max(-low, high)))
+        return Survey(True, lambda: _range_of_integers(stored))
     integer, magnitude = _BITS[stored.dtype]
     tile = min(max(TILE // width, FEWEST), MOST) if width > 1 else TILE
     tops = np.empty((-(-len(stored) // (width * tile)), width), integer)
@@ -238,7 +269,14 @@ def survey_values(stored: np.ndarray, width: int) -> Survey:
     tops = tops.view(stored.dtype)
     top = float(tops.max(initial=0.0))
     of_columns = (tops, tile) if width > 1 else (None, 0)
-    return Survey(bool(whole), int(negatives), -top if negatives else 0.0, top, *of_columns)
+    found = int(negatives), -top if negatives else 0.0, top
+    return Survey(bool(whole), lambda: found, *of_columns)
+
+
+def _range_of_integers(stored: np.ndarray) -> tuple[int, float, float]:
+    low, high = int(stored.min(initial=0)), int(stored.max(initial=0))
+    negatives = int(np.count_nonzero(stored < 0)) if low < 0 else 0
+    return negatives, float(low), float(max(-low, high))
 
 
 class TakesValues(Protocol):
@@ -345,7 +383,7 @@ def csr_chunk(
     if indices.dtype == np.int64 and n_features <= 2**31:  # half the memory traffic, and the same kernels
         indices = indices.astype(np.int32)
     if ones and canonical:
-        return CSRChunk(data, frozen(indices), frozen(indptr), n_features, first_row, True), Survey(True, 0, 0.0, 1.0)
+        return CSRChunk(frozen(data), frozen(indices), frozen(indptr), n_features, first_row, True), OF_ONES
     values = np.ascontiguousarray(_kernel_values(np.asarray(data)))
     if not canonical:
         arrays = values.astype(np.float64), indices, indptr - indptr[0]
@@ -375,7 +413,7 @@ def surveyed(chunk: Any) -> tuple[Any, Survey]:
     """A chunk and its survey; values that are not finite are refused."""
     stored = chunk.stored
     survey = survey_values(stored, chunk.shape[1] if isinstance(chunk, DenseChunk) else 1)
-    if not survey.top <= row_checks.LARGEST:
+    if stored.dtype.kind == "f" and not survey.top <= row_checks.LARGEST:
         position = int(np.flatnonzero(~(np.abs(stored.astype(np.float64)) <= row_checks.LARGEST))[0])
         row, column = chunk.locate(position)
         row_checks.raise_not_finite(float(stored[position]), row, column)

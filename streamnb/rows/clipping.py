@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import arguments, persistence
-from streamnb.rows.boundary import Survey, surveyed
+from streamnb.rows.boundary import OF_ONES, Survey, surveyed
 from streamnb.rows.row_blocks import Chunk, CSRChunk, frozen
 from streamnb.rows.splits import keys_of, scattered
 
@@ -21,15 +21,15 @@ SHORTER = 1.0 - 2.0**-40  # more than rounding adds to a norm
 class Clip(persistence.Parameters):
     """How much a row may add to sums that will be made private; see `scan` and `ClassStats.privatize`.
 
-    What is left of a row depends on this row alone. If it depended on the row's number, then removing a person would
-    change what is left of others.
+    How a row is clipped depends only on the row itself. If it depended on the row's number, removing one person would
+    change the rows of others.
 
     Parameters
     ----------
     presence : bool
         Count each value as 1, unless it is 0.
     max_features : int, optional
-        Of a row with more values than that, other than 0, only so many count: a systematic sample in the order of the
+        If a row has more nonzero values than this, only this many count: a systematic sample in the order of the
         columns, with equal chances for all of them, whose start is a hash of the row's columns and `seed` (Madow 1949).
     l2 : float, optional
         The largest Euclidean norm of a row; longer rows are scaled down to it. Give this or `presence`.
@@ -63,7 +63,7 @@ class Clip(persistence.Parameters):
         arguments.whole_number("seed", self.seed)
         if self.l2 is None:
             if self.step is not None:
-                raise ValueError(f"step={self.step!r} goes with l2=; values that count as 0 or 1 need none")
+                raise ValueError(f"step={self.step!r} needs l2=; values that count as 0 or 1 need none")
             return
         if self.step is None:
             raise ValueError(
@@ -103,8 +103,7 @@ class Clip(persistence.Parameters):
         if self.max_features is not None:
             chunk = _sampled(chunk, self.max_features, self.seed)
         if self.l2 is None:
-            ones = frozen(np.ones(len(chunk.indices), np.uint8))
-            return replace(chunk, data=ones), Survey(True, 0, 0.0, 1.0)
+            return replace(chunk, data=frozen(np.ones(len(chunk.indices), np.uint8))), OF_ONES
         values, lengths = chunk.data.astype(np.float64), np.diff(chunk.indptr)
         rows = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
         factors = self._factors(np.sqrt(np.bincount(rows, values * values, len(lengths))))
@@ -132,11 +131,8 @@ def _without_zeros(chunk: Chunk) -> CSRChunk:
         return chunk
     rows = sp.csr_array(chunk.to_matrix(), copy=isinstance(chunk, CSRChunk))
     rows.eliminate_zeros()
-    return CSRChunk(frozen(rows.data), frozen(rows.indices), frozen(rows.indptr.astype(np.int64)), *_numbers(chunk))
-
-
-def _numbers(chunk: Chunk) -> tuple[int, int]:
-    return chunk.shape[1], chunk.first_row
+    indptr = frozen(rows.indptr.astype(np.int64))
+    return CSRChunk(frozen(rows.data), frozen(rows.indices), indptr, chunk.shape[1], chunk.first_row)
 
 
 def _sampled(chunk: CSRChunk, most: int, seed: int) -> CSRChunk:
@@ -159,7 +155,8 @@ def _sampled(chunk: CSRChunk, most: int, seed: int) -> CSRChunk:
         taken = np.arange(places[-1]) + np.repeat(starts - places[:-1], np.diff(places))
         taken[places[long][:, None] + np.arange(most)] = drawn
     data = frozen(np.ones(len(taken), np.uint8)) if chunk.ones else frozen(chunk.data[taken])
-    return CSRChunk(data, frozen(chunk.indices[taken]), frozen(places), *_numbers(chunk), chunk.ones)
+    indices = frozen(chunk.indices[taken])
+    return CSRChunk(data, indices, frozen(places), chunk.n_features, chunk.first_row, chunk.ones)
 
 
 def _ranges(lengths: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from streamnb.core import stored_files
 from streamnb.core.messages import DataError
-from streamnb.core.stored_files import RemoteFile, StoredFile, is_url, listed
+from streamnb.core.stored_files import FileAhead, RemoteFile, StoredFile, is_url, listed
 from streamnb.core.threads import in_order
 
 T = TypeVar("T")
@@ -83,12 +83,18 @@ def pyarrow_for(what: str) -> Any:
 
 
 def head_of(path: Any) -> bytes:
-    """The first bytes of a file; empty if it cannot be opened."""
+    """The first bytes of a file; empty if it cannot be opened, or is a store at a URL by its name."""
+    if is_url(path) and _named_as_store(path):
+        return b""
     try:
         with raw_file(path) as file:
             return file.read(HEAD)
     except (OSError, ValueError, ImportError):
         return b""
+
+
+def _named_as_store(path: Any) -> bool:
+    return os.fspath(path).rstrip("/").endswith(".zarr")
 
 
 def no_such_file(path: str, otherwise: str = "") -> FileNotFoundError:
@@ -119,10 +125,28 @@ def files_at(path: str, otherwise: str = "", recursive: bool = True) -> list[str
     if is_url(path):
         return [file for file, _ in listed_at(path)]
     pattern = has_magic(path) and not os.path.exists(path)
+    if pattern:
+        check_no_history(os.path.dirname(path))
     files = [file for file in (sorted(glob(path, recursive=recursive)) if pattern else [path]) if os.path.isfile(file)]
     if not files:
         raise no_such_file(path, otherwise)
     return files
+
+
+def files_in(folder: str) -> list[str]:
+    """The files in a folder or below a URL, sorted; here without hidden ones, and those in hidden folders."""
+    if is_url(folder):
+        return files_at(folder)
+    check_no_history(folder)
+    inside = (path for path in sorted(Path(folder).rglob("*")) if path.is_file())
+    hidden = ".", "_"
+    return [str(path) for path in inside if not any(part.startswith(hidden) for part in path.relative_to(folder).parts)]
+
+
+def check_no_history(folder: str) -> None:
+    """Refuse a folder here of a table that keeps its history; one at a URL is refused when its files are listed."""
+    with _named():
+        stored_files.check_no_history(folder, map(str, Path(folder).glob("*/*")))
 
 
 def is_folder(path: str) -> bool:
@@ -169,10 +193,14 @@ def raw_file(path: Any, expected: StoredFile | None = None) -> Any:
     return RemoteFile(os.fspath(path), expected) if is_url(path) else open(path, "rb", buffering=0)
 
 
-def read_ahead(path: Any, expected: StoredFile | None = None, block: int = REMOTE_BYTES) -> Any:
-    """Open a file that is read from front to back; at a URL in blocks of so many bytes."""
-    file = raw_file(path, expected)
-    return io.BufferedReader(file, block) if is_url(path) else file
+def read_ahead(path: Any, expected: StoredFile | None = None) -> Any:
+    """Open a file that is read from front to back; at a URL in blocks, several at a time."""
+    return FileAhead(os.fspath(path), expected) if is_url(path) else raw_file(path, expected)
+
+
+def in_blocks(path: Any, expected: StoredFile | None = None, block: int = REMOTE_BYTES) -> Any:
+    """Open a file at a URL that is read in blocks of so many bytes, anywhere in it."""
+    return io.BufferedReader(raw_file(path, expected), block)
 
 
 def damaged(path: Any, error: BaseException, name: str = "X") -> DataError:
@@ -236,7 +264,7 @@ def unlike_zarr(path: Any) -> str | None:
         return None
     kind = kind_of(path)
     if kind == HDF5 and os.path.isfile(path) and not is_hdf5(path):
-        return "is not an HDF5 file, as its name says; write it again, or rename it"
+        return "is not an HDF5 file, despite its name; write it again, or rename it"
     if kind is None:
         return None
     return f"is {CALLED[kind]}, not a Zarr store; {CURES[kind]}"
@@ -262,7 +290,7 @@ def compression_of_text(path: str) -> str | None:
     """How a file of text is compressed, None if it is not; refuse files of other kinds than their names say."""
     named, (head, packed) = compression_by_name(path), _head_and_packing(path)
     if named is not None and packed != named:
-        raise DataError(f"{path} is not a {named} file, as its name says; it begins with the bytes {head!r}")
+        raise DataError(f"{path} is not a {named} file, despite its name; it begins with the bytes {head!r}")
     other = by_magic(head, {**MAGIC, b"PK\x03\x04": "a zip"})
     if other is not None:
         raise DataError(f"{path} is {other}, not a text file; give JSON lines, CSV or lines of text")
@@ -348,7 +376,7 @@ def is_svmlight(path: Any) -> bool:
         return False
     if _unpacked_name(os.fspath(path)).endswith(_SVMLIGHT):
         return True
-    if is_url(path) and by_name(os.fspath(path)):  # without a request
+    if is_url(path) and (_named_as_store(path) or by_name(os.fspath(path))):  # without a request
         return False
     try:
         with opened_file(path) as file:

@@ -14,7 +14,7 @@ from streamnb.core.messages import DataError, listed, warn
 from streamnb.core.stored_files import StoredFile, is_url
 from streamnb.rows import row_blocks
 from streamnb.rows.boundary import made_by
-from streamnb.rows.files import is_hdf5, read_ahead, stored
+from streamnb.rows.files import in_blocks, is_hdf5, stored
 from streamnb.rows.labels import Column, MaskedColumn, RowColumns, whole
 from streamnb.rows.source import Source
 from streamnb.rows.zarr_reading import member_of, timed
@@ -47,7 +47,7 @@ def _of_object(adata: Any, layer: str | None) -> tuple[Any, Any, Any]:
     elif backed:
         if adata.is_view:
             raise TypeError(
-                "X is a view of a backed AnnData object; take X.to_memory(), or copy it to a file of its own"
+                "X is a view of a backed AnnData object; use X.to_memory(), or copy it to a file of its own"
             )
         rows = HDF5Matrix(adata.filename, _place(layer, of_raw))
     else:
@@ -82,8 +82,7 @@ def _check_layer(layer: str | None, names: list[str], has_raw: bool) -> bool:
     if layer == RAW and has_raw:
         return True
     raise ValueError(
-        f"layer={layer!r} is none of the layers of X, which are: {sorted(names) or 'none'}; without layer=, "
-        "X itself is read"
+        f"layer={layer!r} is not a layer of X, which has: {sorted(names) or 'none'}; without layer=, X itself is read"
     )
 
 
@@ -257,7 +256,7 @@ def opened_hdf5(path: Any, mode: str = "r", expected: StoredFile | None = None) 
             f"X={str(path)!r} is an HDF5 file, which h5py reads: pip install streamnb[cells], or pip install h5py"
         ) from error
     try:
-        here = read_ahead(path, expected, HDF5_BYTES) if is_url(path) and mode == "r" else path
+        here = in_blocks(path, expected, HDF5_BYTES) if is_url(path) and mode == "r" else path
         return h5py.File(here, mode)
     except OSError as error:
         raise DataError(f"X={str(path)!r} cannot be opened as HDF5: {error}") from error

@@ -13,7 +13,7 @@ import zarr
 from streamnb.core import row_checks
 from streamnb.core.arguments import as_array
 from streamnb.core.csr import as_csr
-from streamnb.core.messages import DataError
+from streamnb.core.messages import DataError, warn
 from streamnb.core.row_checks import check_y
 from streamnb.rows import row_blocks
 from streamnb.rows.boundary import as_matrix, check_not_delayed, computed, dask_array, is_dask
@@ -30,6 +30,8 @@ from streamnb.rows.labels import (
 from streamnb.rows.row_blocks import Block, block_of, cut_csr
 from streamnb.rows.source import Source, multiple
 from streamnb.rows.zarr_reading import Clock, CSRCursor, CSRStore, Cursor, Readers, check_complete, timed
+
+MANY_CHUNKS, SMALL_CHUNK = 1000, 1 << 18  # of a Dask array: from how many on bytes count, and those that repay a task
 
 
 class ArraySource(Source):
@@ -261,15 +263,24 @@ class DaskSource(Source):
                 f"Expected 2D array, got {X.ndim}D array instead: X should have shape (n_rows, n_features)"
             )
         if X.numblocks[1] > 1:
-            raise ValueError(
-                f"X has its features in {X.numblocks[1]} chunks; put them in one with X.rechunk({{1: -1}})"
+            warn(
+                "X has its features in several chunks, which each read puts together, on a cluster by sending "
+                "them from worker to worker; make X with all features of a row in one chunk, or persist "
+                "X.rechunk({1: -1})"
             )
+            X = X.rechunk({1: -1})
         self.X, self.columns, self.check_y = X, columns, check_y
+        self._given: list[int] = []  # rows of each read of this source and its copies
         self.n_rows, self.n_features = (None if np.isnan(n) else int(n) for n in X.shape)
         if self.n_rows is not None:
             row_checks.check_min_size(*X.shape)
-        if isinstance(X._meta, np.ndarray) and self.n_rows is not None and self.n_features is not None:
+        if isinstance(X._meta, np.ndarray) and not np.isnan(X.size):
             self.n_values, self.nbytes = int(X.size), int(X.nbytes)
+            if self.n_blocks > max(MANY_CHUNKS, self.nbytes // SMALL_CHUNK):
+                warn(
+                    f"X has {self.n_blocks:,} chunks of less than 256 KiB on average, each of which takes about a "
+                    "millisecond of Dask's time in each read; make X in chunks of some MB"
+                )
 
     @property
     def n_blocks(self) -> int:
@@ -286,8 +297,7 @@ class DaskSource(Source):
                 "X has unknown row-chunk sizes, and sums of products need the numbers of rows: call "
                 "X.compute_chunk_sizes() first, or scan with exact=True"
             )
-        cuts = np.unique([0, *((ends[:-1] + tile // 2) // tile * tile), ends[-1]])
-        cuts = cuts[cuts <= ends[-1]].astype(int)
+        cuts = np.unique([0, *np.minimum((ends[:-1] + tile // 2) // tile * tile, ends[-1]), ends[-1]]).astype(int)
         return type(self)(self.X.rechunk({0: tuple(np.diff(cuts).tolist())}), self.columns, self.check_y)
 
     def with_columns(
@@ -304,6 +314,14 @@ class DaskSource(Source):
 
     def cut_alike(self, column: Any, whole: np.ndarray) -> Any:
         return column if is_dask(column) else whole
+
+    def check_given(self, n_rows: int) -> None:
+        self._given.append(n_rows)
+        if n_rows != self._given[0]:
+            raise ValueError(
+                f"X gave {n_rows} rows in read {len(self._given)} and {self._given[0]} in read 1; a Dask array should "
+                "have the same rows each time that it is computed: persist it, or write it to a store"
+            )
 
     def check_resumable(self) -> None:
         raise ValueError(
@@ -357,7 +375,7 @@ class DaskColumns(DaskSource):
     X = None
 
     def __init__(self, columns: Mapping[str, Any]):
-        self.columns = {**columns}
+        self.columns, self._given = {**columns}, []
         for name, values in columns.items():
             if isinstance(values, zarr.Group):
                 self.columns[name] = in_zarr(values, name).whole()

@@ -29,7 +29,7 @@ _ROW, _QUERY = re.compile(rb"\s*[^\s#]"), re.compile(rb"\s*(?:[^\s:#]+\s+)?qid:(
 
 
 def svmlight(path: Any, *, n_features: int | None = None, zero_based: Any = "auto", multilabel: bool = False) -> Any:
-    r"""Open a svmlight (libsvm) file, to be given as X; it is read block by block in each pass, never as a whole.
+    r"""Open an svmlight (libsvm) file for use as X; each pass reads it block by block, never as a whole.
 
     Each line is a row, ``label qid:query index:value index:value ..  # comment``. The query is optional; with
     ``groups="qid"`` it is the group of the row. Opening scans the file once for the number of rows and the
@@ -40,7 +40,7 @@ def svmlight(path: Any, *, n_features: int | None = None, zero_based: Any = "aut
     path : path or URL
         The file may be compressed by gzip, bzip2, xz or (with pyarrow) zstd or lz4, recognised by its first bytes.
     n_features : int, optional
-        One more than the highest index by default. Set it if other files have to have the same number.
+        One more than the highest index by default. Set it if other files must have the same number.
     zero_based : {"auto", True, False}
         Whether the first feature has index 0 or 1; "auto" means 0 if that index occurs.
     multilabel : bool
@@ -245,8 +245,7 @@ class SvmlightFile(LineFiles):
         return self._parsed_by(with_labels=False)
 
     def jobs(self, start: int, stop: int) -> Iterator[Job]:
-        reusing_memory = self._parsed_by(memory=tuple(BufferPool() for _ in _DTYPES))
-        return LineFiles.jobs(reusing_memory, start, stop)
+        return LineFiles.jobs(self._parsed_by(memory=tuple(BufferPool() for _ in _DTYPES)), start, stop)
 
     def column(self, column: str, name: str) -> np.ndarray:
         """The query numbers of all rows."""

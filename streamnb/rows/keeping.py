@@ -39,7 +39,7 @@ def unpacked(parts: list[memoryview]) -> Block:
 
 
 class _Pickler(pickle.Pickler):
-    """Packs arrays of numbers in the narrowest type, and those of one value as that value."""
+    """Packs arrays of numbers in the narrowest type, those of one value as that value, those of most 1 as the rest."""
 
     def reducer_override(self, value: Any) -> Any:
         if type(value) is not np.ndarray or value.dtype.kind not in "iuf" or value.size < 2:
@@ -51,6 +51,9 @@ class _Pickler(pickle.Pickler):
         for dtype in OF_FLOATS if value.dtype.kind == "f" else OF_INTEGERS:
             if np.dtype(dtype).itemsize < value.itemsize and (narrow := _narrowed(value, bits, dtype)) is not None:
                 return np.ndarray.astype, (narrow, value.dtype.str)
+        places = np.flatnonzero(value != 1)
+        if value.ndim == 1 and 2 * len(places) < len(value):
+            return _mostly_ones, (value.size, np.diff(places, prepend=0), value[places])
         return NotImplemented
 
 
@@ -66,6 +69,12 @@ def _narrowed(value: np.ndarray, bits: np.ndarray, dtype: Any) -> np.ndarray | N
 
 def _repeated(value: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return np.full(shape, value[0], value.dtype)
+
+
+def _mostly_ones(size: int, steps: np.ndarray, others: np.ndarray) -> np.ndarray:
+    value = np.ones(size, others.dtype)
+    value[np.cumsum(steps, dtype=np.intp)] = others
+    return value
 
 
 class Space:
@@ -154,7 +163,7 @@ class Keeping:
 
     def __init__(self, keep: Any = "auto", memory_limit: Any = None, worker: tuple[Path, int | None] | None = None):
         self.space, self.keep = Space(keep, memory_limit, worker), keep
-        self._numbers, self._closed = count(), False
+        self.new_keys, self._closed = count(), False  # a key for each source that is to be kept
         self._kept: dict[Any, KeptRows | None] = {}  # None of rows that are not to be kept
         self.elsewhere: dict[Any, Any] = {}
         self._free_all = finalize(self, _close, self._kept, self.elsewhere)
@@ -182,17 +191,13 @@ class Keeping:
         costly = rows.costly_features if costly is None else costly
         return KeptSource(rows, self) if costly or (self.keep != "auto" and not rows.in_memory) else rows
 
-    def new_key(self) -> int:
-        """The key of a source that is to be kept."""
-        return next(self._numbers)
-
     def find(self, key: Any) -> "KeptRows | None":
         """The rows that were kept."""
         return self._kept.get(key)
 
-    def starts(self, key: Any, in_memory: bool) -> "KeptRows | None":
+    def starts(self, key: Any, in_memory: bool, narrow: bool) -> "KeptRows | None":
         """Room for rows that are about to be read; None if they are not to be kept."""
-        return None if key in self._kept else KeptRows(self.space, self.keep == "disk" or not in_memory)
+        return None if key in self._kept else KeptRows(self.space, self.keep == "disk" or not in_memory, narrow)
 
     def ends(self, key: Any, rows: "KeptRows") -> None:
         """Keep rows that have been read to their end, unless another thread was faster."""
@@ -225,10 +230,11 @@ def _close(*held: dict[Any, Any]) -> None:
 class KeptRows:
     """Blocks of consecutive rows, in memory as long as they fit, else in a scratch file."""
 
-    def __init__(self, space: Space, may_use_disk: bool):
+    def __init__(self, space: Space, may_use_disk: bool, narrow: bool = False):
         self._space, self._may_use_disk, self.complete, self.why = space, may_use_disk, True, ""
+        self._narrow = narrow
         self._ranges: list[tuple[int, int]] = []  # of rows, of each block
-        self._blocks: list[Block] = []
+        self._blocks: list[Any] = []  # packed where they are narrow
         self._file: scratch.ScratchFile | None = None
         self._taken = 0
 
@@ -237,16 +243,20 @@ class KeptRows:
         if not self.complete:
             return
         self._ranges.append((block.first_row, block.stop))
-        if self._file is None and self._space.takes(block.nbytes):
-            self._blocks.append(replace(block, kept=True, forms=Forms(block.X, self._space.takes)))
-            self._taken += block.nbytes
+        held: Any = (
+            packed(block) if self._narrow else replace(block, kept=True, forms=Forms(block.X, self._space.takes))
+        )
+        n_bytes = sum(part.nbytes for part in held) if self._narrow else block.nbytes
+        if self._file is None and self._space.takes(n_bytes):
+            self._blocks.append(held)
+            self._taken += n_bytes
             return
         try:
-            self._write(block)
+            self._write(held)
         except OSError as error:
             self.give_up(error)
 
-    def _write(self, block: Block) -> None:
+    def _write(self, held: Any) -> None:
         if self._file is None:
             where = self._space.folder
             if where is None or not self._may_use_disk:
@@ -257,7 +267,7 @@ class KeptRows:
             self._give_back()
             for one in earlier:
                 self._write(one)
-        self._file.append(packed(replace(block, forms=None)))
+        self._file.append(held if self._narrow else packed(replace(held, forms=None)))
 
     def _give_back(self) -> None:
         self._space.give_back(self._taken)
@@ -282,12 +292,13 @@ class KeptRows:
         """The rows in [start, stop); OSError if the disk fails, or what it holds has changed."""
         for number, (first, end) in enumerate(self._ranges):
             if end > start and (stop is None or first < stop):
-                block = self._blocks[number] if self._file is None else unpacked(self._file.read(number))
+                held = self._blocks[number] if self._file is None else self._file.read(number)
+                block = held if isinstance(held, Block) else unpacked(held)
                 yield block.cut(max(first, start), end if stop is None else min(end, stop))
 
     def close(self) -> None:
         """Free memory and disk."""
-        self._taken += sum(block.forms.nbytes for block in self._blocks if block.forms is not None)
+        self._taken += sum(held.forms.nbytes for held in self._blocks if not self._narrow)
         self._ranges, self._blocks = [], []
         self._give_back()
         if self._file is not None:
@@ -318,7 +329,7 @@ class KeptSource(WrappedSource):
 
     def _own(self, keeping: Keeping) -> None:
         """Keep rows anew, which are freed with this source and its copies, if not at the end of the fit."""
-        self.key: Any = keeping.new_key()
+        self.key: Any = next(keeping.new_keys)
         self.name, self._owner = f"streamnb-keep-{uuid4().hex}", Owner()
         finalize(self._owner, keeping.free, self.key)
 
@@ -343,7 +354,7 @@ class KeptSource(WrappedSource):
             yield from self._from_source(start, stop)
         elif (rows := keeping.find(self.key)) is not None:
             yield from self._again(keeping, rows, start, stop)
-        elif (start, stop) == self._all and (room := keeping.starts(self.key, self.in_memory)) is not None:
+        elif (start, stop) == self._all and (room := keeping.starts(self.key, self.in_memory, self.narrow)) is not None:
             yield from self._first(keeping, room)
         else:
             yield from self._from_source(start, stop)

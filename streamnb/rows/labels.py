@@ -297,6 +297,12 @@ def _masked_in_zarr(group: zarr.Group, name: str, categorical: bool) -> MaskedCo
     return column
 
 
+def check_column_shape(column: Any, name: str) -> None:
+    """Refuse a matrix of anything but labels."""
+    if column.ndim != 1 and not (column.ndim == 2 and name == "y"):
+        raise ValueError(f"{name} should be a 1d array, got an array of shape {column.shape} instead.")
+
+
 def in_zarr(column: Any, name: str) -> Any:
     """Labels or weights in a Zarr array or a group of AnnData's layout: a column with `n_rows` and `reader`."""
     if isinstance(column, zarr.Group):
@@ -306,8 +312,7 @@ def in_zarr(column: Any, name: str) -> Any:
         if kind != "categorical" and not kind.startswith("nullable-"):
             raise ValueError(f"{name}: group {column.path!r} of encoding-type {kind!r} is not a column of labels")
         return _masked_in_zarr(column, name, kind == "categorical")
-    if column.ndim != 1 and not (column.ndim == 2 and name == "y"):
-        raise ValueError(f"{name} should be a 1d array, got an array of shape {column.shape} instead.")
+    check_column_shape(column, name)
     check_filled(check_layout(column), name)
     return in_array(column)
 
@@ -382,8 +387,8 @@ def _beside(path: Any, name: str, group: Any) -> Any:
         return path
     if group is None:
         raise ValueError(
-            f"{name}={path!r} names an array beside X, but X is not in a Zarr group; pass the array "
-            "(names of columns are for tables, such as a data frame, and for streams of them)"
+            f"{name}={path!r} names an array beside X, but X is not in a Zarr group, and no table with such "
+            "a column; pass the array (names of columns are for tables, such as a data frame, and for streams of them)"
         )
     if hasattr(group, "column"):
         return group.column(path, name)

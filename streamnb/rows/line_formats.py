@@ -234,8 +234,7 @@ def _begin_as_objects(piece: bytes) -> bool:
 
 
 def _shown(line: bytes) -> str:
-    text = line[:SHOWN].decode("utf-8", "replace")
-    return repr(text + (" .." if len(line) > SHOWN else ""))
+    return repr(line[:SHOWN].decode("utf-8", "replace") + (" .." if len(line) > SHOWN else ""))
 
 
 def _as_column(texts: Texts, where: str) -> StoredColumns:

@@ -39,11 +39,11 @@ def with_weights(X: Any, weight: Any) -> tuple[Any, Any]:
     return _with_column(X, weight, "sample_weight")
 
 
-def without_columns(X: Any, beside: Iterable[Any], y: Any = None, weight: Any = None) -> tuple[Any, dict[str, Any]]:
+def without_columns(X: Any, beside: Iterable[Any]) -> tuple[Any, dict[str, Any]]:
     """A data frame or Arrow table X without those columns beside its features that are named, and these by name."""
     taken: dict[str, Any] = {}
     for name in beside:
-        if isinstance(name, str) and name not in (y, weight) and name in (columns_in(X) or ()):
+        if isinstance(name, str) and name in (columns_in(X) or ()):
             X, taken[name] = _with_column(X, name, "groups")
     return X, taken
 
@@ -55,7 +55,7 @@ def _with_column(X: Any, column: Any, argument: str) -> tuple[Any, Any]:
         return X, column
     here = [name == column for name in names]
     if sum(here) != 1:
-        what = "is the name of several columns" if any(here) else "is none of the columns"
+        what = "is the name of several columns" if any(here) else "is not a column"
         raise ValueError(f"{argument}={column!r} {what} of X: {messages.listed(names)}")
     if in_arrow:
         pa = pyarrow_for("a table")
@@ -99,7 +99,7 @@ def check_layer(X: Any, layer: str) -> None:
     """Refuse `layer` if X cannot have layers."""
     if not (is_anndata(X) or isinstance(X, (str, os.PathLike, Store))):
         raise ValueError(
-            f"layer={layer!r} goes with AnnData, its files and stores, and X is of type {type(X).__name__}"
+            f"layer={layer!r} is only for AnnData, its files and stores, and X is of type {type(X).__name__}"
         )
 
 

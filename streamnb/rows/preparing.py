@@ -35,8 +35,8 @@ class LearnedStep(persistence.Parameters):
 
     @property
     def n_columns(self) -> int:
-        """Number of output columns."""
-        raise NotImplementedError
+        """Number of output columns; as many as there are input columns by default."""
+        return self.n_features
 
     def applied(self, chunk: Chunk, survey: Any = None) -> Any:
         """The transformed rows of a block, (n_rows, n_columns), CSR or dense."""
@@ -84,10 +84,6 @@ class LogColumns(LearnedStep):
     def n_features(self) -> int:
         return len(self.taken)
 
-    @property
-    def n_columns(self) -> int:
-        return len(self.taken)
-
     def mapped(self, chunk: Chunk, survey: Survey) -> tuple[Chunk, Survey]:
         row_checks.check_n_features(chunk.shape[1], self.n_features, "maps='log1p'")
         columns = np.flatnonzero(self.taken)
@@ -116,10 +112,6 @@ class QuantileNormal(LearnedStep):
 
     @property
     def n_features(self) -> int:
-        return len(self.quantiles)
-
-    @property
-    def n_columns(self) -> int:
         return len(self.quantiles)
 
     def mostly_beyond(self, stats: Any) -> np.ndarray:

@@ -48,7 +48,8 @@ class StoredLines:
         """Lines of JSON with these fields alone, null where a row lacks one."""
         try:
             records = map(json.loads, self)
-            lines = [_dumped({name: record.get(name) for name in names}) for record in records]
+            kept = ({name: record.get(name) for name in names} for record in records)
+            lines = [json.dumps(one, ensure_ascii=False, separators=(",", ":")).encode() for one in kept]
         except ValueError as error:
             raise DataError(f"a line is not JSON in UTF-8 ({error})") from error
         stops = np.cumsum([len(line) for line in lines])
@@ -100,10 +101,6 @@ def _extended(line: bytes, more: bytes, names: list[bytes]) -> bytes:
 
 def _taken(name: str) -> DataError:
     return DataError(f"the rows have {name!r} already; name the scores otherwise, such as score='p'")
-
-
-def _dumped(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _as_json(column: np.ndarray) -> Iterator[bytes]:

@@ -81,6 +81,11 @@ class Block:
         return len(self.X[2]) - 1 if isinstance(self.X, tuple) else self.X.shape[0]
 
     @property
+    def weights(self) -> np.ndarray:
+        """The weight of each row: 1 where none is given."""
+        return np.ones(self.n_rows) if self.weight is None else np.asarray(self.weight, np.float64)
+
+    @property
     def stop(self) -> int:
         """The number of the row after the last one."""
         return self.first_row + self.n_rows

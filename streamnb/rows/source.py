@@ -16,7 +16,7 @@ import numpy as np
 import zarr
 
 from streamnb.core import row_checks
-from streamnb.core.descriptions import described
+from streamnb.core.persistence import described
 from streamnb.core.row_checks import names_of_labels
 from streamnb.core.threads import in_order
 from streamnb.rows import row_blocks
@@ -25,12 +25,14 @@ from streamnb.rows.labels import RowColumns, whole_column
 from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.rows.row_blocks import Block, CSRChunk, block_of, cut_csr, frozen, joined
 from streamnb.rows.splits import Folding
-from streamnb.rows.zarr_reading import Clock
+from streamnb.rows.zarr_reading import Clock, Readers
 
 SHARED = (
     *("n_rows", "n_features", "n_values", "nbytes", "stored", "files", "reading", "group", "in_memory", "dtype"),
     *("read_once", "own_groups", "own_folding", "sites", "label_names", "one_row"),
 )
+
+Piece = tuple[int, int, Any]  # the first row, the end row and X of a block
 
 
 class Source:
@@ -67,6 +69,7 @@ class Source:
     one_row: Callable | None = None  # takes the function that answers for blocks, of rows that come one at a time
     lazy = False  # True if Dask has the blocks and processes them where they are
     longer_blocks = 0  # bytes of a block, if more than BLOCK_BYTES; for rows in memory, where they cost nothing
+    narrow = False  # True if rows that are kept should take less memory, without other forms, and more time to read
     values_matter = True  # False lets a source whose values are known to be positive skip reading them
 
     _columns: Any = None  # labels, weights and splits of the rows
@@ -97,7 +100,7 @@ class Source:
         for row, until, X in self.pieces(start, (self.n_rows or 0) if stop is None else stop):
             yield block_of(X, ask(row, until)(), row)
 
-    def pieces(self, start: int, stop: int) -> Iterator[tuple[int, int, Any]]:
+    def pieces(self, start: int, stop: int) -> Iterator[Piece]:
         """Yield the first row, the end row and the `X` of each block in [start, stop), for `blocks`."""
         raise NotImplementedError
 
@@ -156,6 +159,9 @@ class Source:
         """Of a column and its values in memory, the one that is cut along with the rows."""
         return whole
 
+    def check_given(self, n_rows: int) -> None:
+        """Raise if a read gave another number of rows than those before."""
+
     def check_resumable(self) -> None:
         """Raise unless rows can be read again from any row on."""
 
@@ -172,9 +178,11 @@ class Source:
 
     def row_columns(self, step: int) -> Iterator[dict[str, Any]]:
         """Yield labels, weights and splits by name, `step` rows at a time, without the rows themselves."""
-        ask, n_rows = self._columns.reader(), self.n_rows or 0
-        for start in range(0, n_rows, step):
-            yield dict(zip(self._columns.names, ask(start, min(start + step, n_rows))(), strict=True))
+        columns, n_rows = self._columns, self.n_rows or 0
+        with Readers(Clock(), columns.arrays) as readers:
+            ask = columns.reader(readers=readers)
+            for found in readers.ahead(ask(start, min(start + step, n_rows)) for start in range(0, n_rows, step)):
+                yield dict(zip(columns.names, found, strict=True))
 
 
 def row_ranges(source: Source, n_bytes: int | None = None) -> list[tuple[int, Any]]:

@@ -151,15 +151,15 @@ def fold_numbers(n_rows: int, folds: int, *, groups: Any = None, seed: int = 0, 
     folds : int
         At least 2.
     groups : (n_rows,), optional
-        Rows of one group share a fold. Up to 100,000 groups are dealt out to folds of about as many rows, so that every
-        fold has rows where there are as many groups as folds; of more groups the fold depends on the value alone.
-        Without groups it depends on the row's number.
+        Rows of one group share a fold. Up to 100,000 groups are dealt out so that folds have about equally many rows,
+        and none is empty unless there are fewer groups than folds; with more, the fold of a group depends only on its
+        value. Without groups it depends on the row's number.
     seed, repeat : int
 
     Returns
     -------
     (n_rows,) int64
-        The same in every process and on every machine. Without groups the sizes of folds differ by one at most.
+        The same in every process and on every machine. Without groups, the sizes of folds differ by at most one.
 
     Examples
     --------
@@ -186,8 +186,8 @@ def as_folding(folds: Any, *, groups: Any = None, repeats: int = 1, seed: int = 
     seed = arguments.whole_number("seed", seed)
     if folds is None:
         if groups is not None or repeats > 1:
-            what = "groups go" if groups is not None else f"repeats={repeats} goes"
-            raise ValueError(f"{what} with folds: give folds=5 or another number")
+            what = "groups need" if groups is not None else f"repeats={repeats} needs"
+            raise ValueError(f"{what} folds: give folds=5 or another number")
         return None
     check_no_splits(folds)
     if np.ndim(folds) == 0:
@@ -195,7 +195,7 @@ def as_folding(folds: Any, *, groups: Any = None, repeats: int = 1, seed: int = 
         if n_folds * repeats > MOST_SPLITS:
             raise ValueError(
                 f"folds={n_folds} times repeats={repeats} is more than {MOST_SPLITS} splits, each with statistics of "
-                "its own; take fewer folds or repeats"
+                "its own; use fewer folds or repeats"
             )
         return Folding(n_folds, repeats, seed, "rows" if groups is None else "groups")
     if groups is not None or repeats > 1:
@@ -239,7 +239,7 @@ def check_n_folds(folding: Folding | None, n_rows: int) -> None:
     if folding is not None and folding.by != "given" and folding.n_folds > n_rows:
         raise ValueError(
             f"folds={folding.n_folds}: some have no row, there are too few of the {n_rows} rows (n_samples={n_rows}); "
-            "take fewer folds"
+            "use fewer folds"
         )
 
 
@@ -251,7 +251,7 @@ def check_no_empty(folding: Folding, rows: Sequence[int]) -> None:
             what = f"the {n_all} rows (n_samples={n_all})" if folding.by == "rows" else "the groups"
             raise ValueError(
                 f"folds={folding.n_folds}: fold {split % folding.n_folds} has no row, there are too few of {what}; "
-                "take fewer folds or another seed"
+                "use fewer folds or another seed"
             )
 
 

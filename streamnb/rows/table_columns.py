@@ -1,17 +1,22 @@
-"""Columns of Arrow tables: their kinds, a uniform representation of each kind, and the distinct values of rows."""
+"""Columns of Arrow tables: their kinds, a uniform representation of each kind, and the distinct values of rows.
 
+Small files are read here by Arrow alone, so that a process that scores a few rows starts quickly.
+"""
+
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
 from streamnb.core import persistence
 from streamnb.core.messages import DataError
-from streamnb.rows.files import pyarrow_for
+from streamnb.rows.files import CSV, ENDINGS, JSON, PARQUET, pyarrow_for
 
 NUMBER, CATEGORY, BOOLEAN, NOTHING = "number", "category", "boolean", "nothing"
 DATE, INSTANT = "date", "date in a time zone"
@@ -437,3 +442,49 @@ def parts_of_dates(name: str, dtype: Any) -> list[ColumnPart]:
     """The parts of a column of dates; those without a time of day have no hour."""
     parts = DATE_PARTS[:-1] if arrow().types.is_date(dtype) else DATE_PARTS
     return [ColumnPart((name,), LEVEL, part) for part in parts]
+
+
+# ---- small files -----------------------------------------------------------------------------------------------------
+
+SMALL = 1 << 22  # bytes
+DELIMITERS = ",;\t|"
+
+
+def read_small(path: Any, kinds: Mapping[str, str | None], most_rows: int) -> Any:
+    """An Arrow table with columns of these kinds, or the records of JSON lines.
+
+    None for a file that is large, not here, or of another format, and where anything is wrong with it: whoever reads
+    large files tells what.
+    """
+    file = Path(path)
+    form = ENDINGS.get(file.suffix)
+    try:
+        if form not in (PARQUET, CSV, JSON) or file.stat().st_size > SMALL:
+            return None
+        if form == JSON:
+            return [json.loads(line) for line in file.read_text("utf-8").split("\n") if line.strip()]
+        return _parquet(file, [*kinds], most_rows) if form == PARQUET else _csv(file, kinds)
+    except (OSError, ValueError, LookupError, NotImplementedError):
+        return None
+
+
+def _parquet(file: Path, names: list[str], most_rows: int) -> Any:
+    pyarrow_for("a .parquet file")
+    import pyarrow.parquet as pq
+
+    parquet = pq.ParquetFile(file, coerce_int96_timestamp_unit="us")
+    return parquet.read(names) if parquet.metadata.num_rows <= most_rows else None
+
+
+def _csv(file: Path, kinds: Mapping[str, str | None]) -> Any:
+    pyarrow_for("a .csv file")
+    from pyarrow import csv
+
+    if not {*kinds.values()} <= {NUMBER, BOOLEAN, CATEGORY, DATE}:
+        return None
+    with file.open(encoding="utf-8") as lines:
+        heading = lines.readline()
+    types = {name: type_in_lines(kind) or "string" for name, kind in kinds.items()}
+    convert = csv.ConvertOptions(include_columns=[*kinds], column_types=types, strings_can_be_null=True)
+    parse = csv.ParseOptions(delimiter=max(DELIMITERS, key=heading.count), newlines_in_values=True)
+    return csv.read_csv(file, parse_options=parse, convert_options=convert)

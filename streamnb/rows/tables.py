@@ -11,7 +11,7 @@ from uuid import UUID
 import numpy as np
 
 from streamnb.core.frames import plain_column
-from streamnb.core.messages import DataError, listed
+from streamnb.core.messages import DataError, nearest
 from streamnb.core.row_checks import lists_of_labels
 from streamnb.rows.labels import open_columns
 from streamnb.rows.records import RowsAlone, StoredColumns
@@ -32,6 +32,7 @@ from streamnb.rows.table_columns import (
     is_empty,
     kind_of,
     takes,
+    type_in_lines,
 )
 from streamnb.rows.texts import Texts, of_arrow
 
@@ -69,13 +70,14 @@ class Fields:
 
     def rows(self, batch: Any, first_row: int, where: str = "X") -> Any:
         """The features, labels and weights of a record batch: `TableRows` or `Texts`."""
-        batch = in_storage(batch)
+        columns = [_in_storage(column) for column in batch.columns]
+        batch = arrow().RecordBatch.from_arrays(columns, names=batch.schema.names)
         stored = self._stored(batch) if self.beside else None
         if stored is not None and self.all == [*self.beside] and not self.features:
             return RowsAlone(stored)
         y = None if self.y is None else labels_of(batch.column(self.y), f"{self.labels}={self.y!r}", first_row, where)
         weight = None if self.weight is None else weights_of(batch.column(self.weight), self.weight, first_row, where)
-        features, known = self._converted(batch, where), self.zones is not None
+        features, known = self._converted(batch, first_row, where), self.zones is not None
         rows = TableRows(features, y, weight, where, known, self.strings_too, stored)
         return rows if self.text is None else texts_of(rows, self.text, first_row, self.null_is_empty)
 
@@ -85,7 +87,7 @@ class Fields:
         plain = [column.dictionary_decode() if types.is_dictionary(column.type) else column for column in columns]
         return StoredColumns(arrow().RecordBatch.from_arrays(plain, names=list(self.beside)))
 
-    def _converted(self, batch: Any, where: str) -> Any:
+    def _converted(self, batch: Any, first_row: int, where: str) -> Any:
         """The features in the uniform representation of their kinds."""
         if self.kinds is None:
             return batch.select(list(self.features))
@@ -93,6 +95,8 @@ class Fields:
         columns = []
         for name in self.features:
             column, kind = batch.column(name), self.kinds[name]
+            if kind in DATES and kind_of(column.type) == CATEGORY:
+                column = _dates(column, kind, first_row, f"{where}: column {name!r}")
             given = kind_of(column.type)
             fits = given in (*takes(kind), *former.get(kind or "", ()), NOTHING)
             if given != kind and is_empty(column):
@@ -100,18 +104,30 @@ class Fields:
             elif not fits or (given == NUMBER and kind in (CATEGORY, BOOLEAN) and not are_whole(column)):
                 should = f"of kind {kind!r}, as in the rows that were fitted" if kind else "numbers or strings"
                 named = f"{where}: column {name!r} is of type {column.type} ({given or 'nested'})"
-                raise DataError(f"{named}; it should be {should}")
+                cure = "; give numbers, such as 31 for '31'" if kind == NUMBER else ""
+                raise DataError(f"{named}; it should be {should}{cure}")
             columns.append(column if self.zones is None else as_known(column, kind, self.zones.get(name)))
         return arrow().RecordBatch.from_arrays(columns, names=list(self.features))
 
 
-def in_storage(batch: Any) -> Any:
-    """A record batch without views, of which Arrow cannot pick rows, runs of equal values, and extension types."""
-    columns = [_in_storage(column) for column in batch.columns]
-    return arrow().RecordBatch.from_arrays(columns, names=batch.schema.names)
+def _dates(column: Any, kind: str | None, first_row: int, named: str) -> Any:
+    """Dates that are written as text, as in CSV; refused are other texts."""
+    pa, dtype = arrow(), type_in_lines(kind)
+    texts = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    try:
+        return texts.cast(dtype)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # the latter of bytes
+        if len(texts) > 1:
+            for row in range(len(texts)):
+                _dates(texts.slice(row, 1), kind, first_row + row, named)
+        raise DataError(
+            f"{named} is of type {texts.type}, with {texts[0].as_py()!r:.80} at row {first_row}; it should be of kind "
+            f"{kind!r}, as in the rows that were fitted, such as 2024-02-29 (in a time zone, 2024-02-29 13:45:00+02:00)"
+        ) from None
 
 
 def _in_storage(column: Any) -> Any:
+    """A column that is no view, of which Arrow cannot pick rows, nor runs of equal values or of an extension type."""
     import pyarrow.compute as pc
 
     pa, kind = arrow(), column.type
@@ -152,7 +168,9 @@ def labels_of(column: Any, name: str, first_row: int, where: str) -> np.ndarray:
         values = np.array(coded.dictionary.to_pylist() or [""])
     except UnicodeDecodeError as error:
         texts = of_arrow(column, first_row, where)
-        row = next(row for row in range(len(column)) if not texts.is_utf8(row))
+        row = next(
+            row for row in range(len(column)) if texts.decoded(row, "ignore") != texts.decoded(row, "surrogateescape")
+        )
         raise DataError(
             f"{where}: {name} of row {first_row + row} is not UTF-8 ({error}); write the file as UTF-8"
         ) from error
@@ -224,6 +242,7 @@ class ArrowTable(Tables):
     """An Arrow table in memory."""
 
     def __init__(self, table: Any):
+        check_names(table.column_names, "X")
         self._table, self.schema = table, table.schema
         self.n_rows = table.num_rows
         self.nbytes = sum(  # Arrow before 24 has no size of parts of views
@@ -273,8 +292,7 @@ def batch_of_frame(frame: Any, schema: Any) -> Any:
         table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)  # Arrow's own columns may be in chunks
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise_mixed(str(getattr(error, "args", [""])[-1]), error)
-    columns = [column.combine_chunks() if column.num_chunks != 1 else column.chunk(0) for column in table.columns]
-    return pa.RecordBatch.from_arrays(columns, schema=table.schema)
+    return one_batch(table)
 
 
 def raise_mixed(name: str, error: Exception) -> NoReturn:
@@ -287,8 +305,7 @@ def raise_mixed(name: str, error: Exception) -> NoReturn:
 def one_batch(table: Any) -> Any:
     """Convert a table, whose columns may be chunked, to one record batch."""
     pa = arrow()
-    columns = [chunk_of(column) for column in table.columns]
-    return pa.RecordBatch.from_arrays(columns, schema=table.schema)
+    return pa.RecordBatch.from_arrays([chunk_of(column) for column in table.columns], schema=table.schema)
 
 
 def chunk_of(column: Any) -> Any:
@@ -312,17 +329,14 @@ def check_has(schema: Any, names: Sequence[str | None], argument: str, where: st
     """Refuse names of columns that do not exist; None names no column."""
     for name in names:
         if name is not None and name not in schema.names:
-            raise ValueError(f"{argument}={name!r} is none of the columns of {where}: {shown_names(schema)}")
-
-
-def shown_names(schema: Any) -> str:
-    return listed(schema.names)
+            raise ValueError(f"{argument}={name!r} is not a column of {where}: {nearest(name, schema.names)}")
 
 
 class TableSource(RawSource):
     """Rows of `Tables`; see `RawSource`. Groups and fold numbers may be columns of the table, by name."""
 
     unknown: Any = None  # counts values for which the encoding has no column
+    opened_with: tuple[Any, ...] | None = None  # X, y, weight and options, of a table whose columns were learned
 
     @classmethod
     def of_columns(
@@ -345,8 +359,7 @@ class TableSource(RawSource):
         features = tuple(name for name in kinds if name in tables.schema.names)
         fields = Fields(features, labels, weights, kinds=kinds, zones=zones, strings_too=strings_too)
         y, weight = (None if isinstance(column, str) else column for column in (y, weight))
-        columns = open_columns(y, weight, tables.n_rows, False)
-        return cls(tables.selected(fields), columns, n_threads=n_threads)
+        return cls(tables.selected(fields), open_columns(y, weight, tables.n_rows, False), n_threads=n_threads)
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         yield from super().blocks(start, stop)

@@ -52,9 +52,6 @@ class Texts:
     def decoded(self, row: int, errors: str = "strict") -> str:
         return self.raw(row).decode("utf-8", errors)
 
-    def is_utf8(self, row: int) -> bool:
-        return self.decoded(row, "ignore") == self.decoded(row, "surrogateescape")
-
 
 def of_parts(parts: Sequence[bytes], **columns: Any) -> Texts:
     """Texts from separate byte strings."""
@@ -104,7 +101,7 @@ def column_of(table: Any, column: str, name: str) -> Any:
     """A column of a table; `name` is the argument that names it."""
     names = columns_in(table) or []
     if names.count(column) != 1:
-        raise ValueError(f"{name}={column!r} is none of the columns of X: {listed(names)}")
+        raise ValueError(f"{name}={column!r} is not a column of X: {listed(names)}")
     return table[column]
 
 

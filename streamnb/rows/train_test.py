@@ -1,4 +1,4 @@
-"""`train_test_split`: rows of any kind in two parts, which are read from where the rows are and never written."""
+"""`train_test_split`: splits rows of any kind in two parts, which are read from where the rows are, not copied."""
 
 from collections.abc import Callable, Iterator
 from copy import copy
@@ -37,26 +37,26 @@ def train_test_split(
     stratify: "PerRow" = None,
     seed: int = 0,
 ) -> tuple[Any, ...]:
-    """Split rows of any kind, also those of files larger than memory, into rows to learn from and rows to judge on.
+    """Split rows of any kind, even of files larger than memory, into training and test rows.
 
-    Nothing is written: each part is read from where the rows are, and goes wherever rows go, such as `fit`, `search`,
-    `predict`, `evaluate` and `report`. Arrays and frames in memory are picked from, as by scikit-learn's function.
+    Nothing is written: each part is read from where the rows are, and can be given to `fit`, `search`, `predict`,
+    `evaluate`, `report` and so on. Arrays and frames in memory are indexed, as by scikit-learn's function.
 
     Parameters
     ----------
     X : (n_rows, n_features)
-        Anything that `fit` accepts, but no iterator, which is read once; a callable that returns one is split.
+        Anything that `fit` accepts except an iterator, which can be read only once; use a callable that returns one.
     y : str or (n_rows,), optional
-        Labels beside X, which are split, too. The name of a column stays a name, and need not be given.
+        Labels beside X, which are split, too. The name of a column need not be given.
     test_size : float
-        The share of rows to judge on, between 0 and 1: of each hundred rows in turn, so many whatever their number; of
-        more rows, where the share or the rest is below a hundredth. Of rows in `groups`, this share of the groups.
+        The share of test rows, between 0 and 1, exact in each hundred rows in turn, or in more if this share or the
+        rest is below a hundredth. With `groups`, the share of groups.
     groups : str or (n_rows,), optional
         A column, or its name: rows of one group, such as those of a patient, stay together.
     stratify : str or (n_rows,), optional
-        A column, or its name, such as that of the labels: each of its values has this share in the test rows, too.
+        A column, or its name, such as that of the labels: of each of its values, this share goes to the test rows.
     seed : int
-        Another seed chooses other rows.
+        Seed of the split.
 
     Returns
     -------
@@ -70,9 +70,9 @@ def train_test_split(
 
     Notes
     -----
-    Which part a row belongs to is hashed from its number, or the value of its group, and the seed. It is the same for
-    any container, chunks, threads and workers. It takes a byte for each row of a file, and with `groups` or `stratify`
-    a read of that column.
+    The part of a row depends on a hash of its number, or its group, and the seed, so it is the same for any container,
+    chunks, threads and workers. The split takes a byte for each row of a file and, with `groups` or `stratify`, a read
+    of that column.
 
     Examples
     --------
@@ -93,16 +93,16 @@ def train_test_split(
         return _split_stream(X, choose, (y, groups, stratify))
     X = as_table(X)
     part, column, n_rows = _parts(X)
-    named = groups if groups is not None else stratify
-    values = column(named, "groups" if groups is not None else "stratify") if isinstance(named, str) else named
+    name, named = ("stratify", stratify) if groups is None else ("groups", groups)
+    values = column(named, name) if isinstance(named, str) else named
     if values is None:
         test = choose.rows(0, n_rows)
     else:
-        labels = row_checks.check_labels(values, "groups" if groups is not None else "stratify")
-        row_checks.check_lengths(n_rows, len(labels), "groups" if groups is not None else "stratify", "X")
-        test = choose.groups(labels) if groups is not None else choose.within(labels)
+        labels = row_checks.check_labels(values, name)
+        row_checks.check_lengths(n_rows, len(labels), name, "X")
+        test = choose.within(labels) if groups is None else choose.groups(labels)
     if test.all() or not test.any():
-        raise ValueError(f"test_size={test_size!r} leaves no row for one part of {n_rows:,} rows; take another share")
+        raise ValueError(f"test_size={test_size!r} leaves no row for one part of {n_rows:,} rows; use another share")
     both = [part(mask) for mask in (~test, test)]
     if y is not None and not isinstance(y, str):
         row_checks.check_lengths(n_rows, np.shape(y)[0], "y", "X")
@@ -236,6 +236,9 @@ class PickedTables(Tables):
         self.files, self.step = tables.files, tables.step
         self.n_rows, self.nbytes = self._numbers.n_rows, int(tables.nbytes * mask.mean())
 
+    def __repr__(self) -> str:
+        return f"<{self.n_rows:,} of {len(self._numbers.mask):,} rows of a table>"
+
     def selected(self, fields: Fields) -> Self:
         part = super().selected(fields)
         part._tables = self._tables.selected(fields)
@@ -267,6 +270,9 @@ class PickedRows(WrappedSource):
         self.costly_features, self.names_last = rows.costly_features, rows.names_last
         self.n_rows, self.n_values, self.in_memory = self._numbers.n_rows, None, False
         self.nbytes = int(rows.nbytes * mask.mean())
+
+    def __repr__(self) -> str:
+        return f"<{self.n_rows:,} of {len(self._numbers.mask):,} rows>"
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         skipped, numbered = self._offset

@@ -53,8 +53,8 @@ def write_csr(store: Any, chunks: Iterable[Any], *, n_features: int, feature_nam
     Raises
     ------
     ValueError
-        The store is not empty, or a chunk has another width, values that the dtype of the first cannot hold,
-        or labels where others have none.
+        The store is not empty, or a chunk has another width, values that do not fit the dtype of the first, or labels
+        where others have none.
 
     Examples
     --------

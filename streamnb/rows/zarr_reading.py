@@ -57,7 +57,7 @@ def check_layout(array: zarr.Array) -> zarr.Array:
     where = f"array {array.path!r} in {array.store}"
     try:
         shape, chunks, dtype = tuple(array.shape), (*array.chunks, *(array.shards or ())), array.dtype
-        dict(array.attrs)
+        attributes = dict(array.attrs)
     except NotImplementedError as error:
         raise DataError(
             f"{where} has chunks of several sizes (a rectilinear grid, of zarr 3.4 on), which are not read; write it "
@@ -69,6 +69,7 @@ def check_layout(array: zarr.Array) -> zarr.Array:
         raise DataError(f"the metadata of {where} is broken: no array has the shape {shape}")
     if min(chunks, default=1) < 1:
         raise DataError(f"the metadata of {where} is broken: it has chunks of shape {array.chunks}")
+    _check_not_packed(where, attributes)
     taken = math.prod(array.chunks) * dtype.itemsize
     if taken > memory.free_memory():
         raise MemoryError(
@@ -76,6 +77,23 @@ def check_layout(array: zarr.Array) -> zarr.Array:
             f"{memory.size(memory.free_memory())} are free; write the array with smaller chunks"
         )
     return array
+
+
+def _check_not_packed(where: str, attributes: dict[str, Any]) -> None:
+    """Refuse numbers that stand for others by the conventions of NetCDF, which xarray follows and zarr does not.
+
+    A fill value of NaN, which xarray gives floats, is a string in version 3 of the format.
+    """
+    plain = {"scale_factor": 1, "add_offset": 0}
+    packing = {name: attributes[name] for name in plain if attributes.get(name, plain[name]) != plain[name]}
+    for name in ("_FillValue", "missing_value"):
+        if isinstance(attributes.get(name), int | float) and not math.isnan(attributes[name]):
+            packing[name] = attributes[name]
+    if packing:
+        raise DataError(
+            f"{where} is packed: its attributes {packing} say that the stored numbers stand for others, or for missing "
+            "ones; give the array as xarray reads it: xarray.open_zarr(store)[name]"
+        )
 
 
 def chunks_bear_checksums(array: zarr.Array) -> bool:
@@ -94,7 +112,7 @@ def shards_bear_checksums(array: zarr.Array) -> bool:
 AT_ONCE = 256  # chunks that a store without lists is asked for
 AHEAD = 2  # blocks that are read in advance
 N_READERS = 4  # one thread for each array of those blocks
-REMOTE_AHEAD, N_REMOTE_READERS = 8, 16  # of a store whose answers take their time
+REMOTE_AHEAD, N_REMOTE_READERS = 16, 32  # of a store whose answers take their time: some 100 MB are on their way
 WHOLE_BYTES = 1 << 26  # limit of a shard that is read whole, and of a last chunk without checksum beyond the array
 _PIPELINE = {"codec_pipeline.path": "zarrs.ZarrsCodecPipeline", "codec_pipeline.validate_checksums": True}
 _lock = threading.Lock()  # zarr's configuration is global, and several readers share a clock
@@ -285,11 +303,12 @@ class Cursor:
             with_retries(lambda: sync(_read_into(longer[n_kept:], array, start, stop)), array.store)
         except Exception as error:  # codecs and stores raise errors of any type
             chunk, reason = _first_bad_chunk(array, start, stop, error)
-            attempts = attempts_at(array.store)
-            tried = f" in {attempts} attempts" if attempts > 1 else ""
+            tried = cure = ""
+            if is_remote(array.store):
+                tried, cure = f" in {stored_files.ATTEMPTS} attempts", "try again later, "
             raise DataError(
                 f"array {array.path!r} in {array.store}: chunk {chunk} cannot be read{tried} "
-                f"({type(reason).__name__}: {reason}); restore that chunk or write the store anew"
+                f"({type(reason).__name__}: {reason}); {cure}restore that chunk or write the store anew"
             ) from error
         if n_kept:
             longer[:n_kept] = held.result()[-n_kept:]

@@ -1,1 +1,1 @@
-"""Scans rows of any kind into class statistics."""
+"""Scans of rows of any kind: class statistics, first looks, plans, and rows at sites that share sums alone."""

@@ -12,12 +12,12 @@ import scipy.sparse as sp
 
 from streamnb.core import arguments, memory, messages, row_checks
 from streamnb.core.arguments import Bytes, PerRow, Rows
-from streamnb.core.descriptions import described, shown
+from streamnb.core.persistence import described, shown
 from streamnb.encoding.learning import LearnsBins, learned_by_fold, of_values, prepared
 from streamnb.encoding.opening import opened
-from streamnb.fits.fit import answered
-from streamnb.fits.passes import Pass
 from streamnb.passes.contract import PassTask, Reading, Report, RunOptions, Wants
+from streamnb.passes.fit import answered
+from streamnb.passes.passes import Pass
 from streamnb.passes.run import run_reads
 from streamnb.rows.boundary import Domain, TakesValues, check_not_delayed, columns_in, takes_positive
 from streamnb.rows.clipping import Clip, Clipping, content_keys, rows_to_count
@@ -43,7 +43,7 @@ from streamnb.stats.moment_sums import ALL_MOMENTS, SECOND_MOMENTS, TABLE, check
 from streamnb.stats.second_moments import ROUNDED, TILE, Products
 from streamnb.stats.tables import LARGE, compact
 
-WEIGHED = "sample_weight does not go with clip=, because weights have no bound; leave it out"
+WEIGHED = "sample_weight does not work with clip=, because weights have no bound; leave it out"
 # Left out of checkpoints at their defaults, because older ones lack these options and fields.
 _LATER = "grid", "clipping", "how", "labels", "together", "of_all"
 _DEFAULTS = (("scale", None), ("step", None), ("learned", None))
@@ -56,7 +56,7 @@ def check_clipping(
     if clip is None:
         for name, given in (("rows_per_group", rows_per_group), ("n_features", n_features)):
             if given is not None:
-                raise ValueError(f"{name}={given!r} goes with clip=; give snb.Clip(..), or leave it out")
+                raise ValueError(f"{name}={given!r} needs clip=; give snb.Clip(..), or leave it out")
         return None
     if not isinstance(clip, Clip):
         raise TypeError(f"clip={clip!r} should be a snb.Clip, such as snb.Clip(presence=True, max_features=50)")
@@ -67,7 +67,7 @@ def check_clipping(
         missing, given = ("rows_per_group", "groups") if rows_per_group is None else ("groups", "rows_per_group")
         raise ValueError(f"clip= with {given}= needs {missing}=, too: who a row belongs to, and how many rows count")
     if repeats != 1:
-        raise ValueError(f"repeats={repeats} would count each row several times, which clip= does not allow; take 1")
+        raise ValueError(f"repeats={repeats} would count each row several times, which clip= does not allow; use 1")
     if not isinstance(transform, LearnedStep) and of_values(transform) is not transform:
         raise ValueError(f"transform={transform!r} is learned from the rows and would reveal information; leave it out")
     if clip.presence and (normalize is not None or not isinstance(transform, LearnedStep | None)):
@@ -133,7 +133,7 @@ def bounded(stats: ClassStats, clipping: Clipping, n_rows: int | None, n_feature
     _check_width(stats.n_features, n_features)
     if n_rows is not None and n_rows > stats.n_rows:
         n_outside = n_rows - stats.n_rows
-        messages.warn(f"{n_outside:,} rows have labels outside of classes and count nowhere; the sums do not tell this")
+        messages.warn(f"{n_outside:,} rows have labels outside of classes and are left out; the sums do not show this")
     options = stats.options
     if clipping.clip.presence:
         options = replace(options, transform="binary")
@@ -169,8 +169,7 @@ class ClassScan(PassTask):
 
     def with_moments(self, more: Iterable[str]) -> Self:
         """A copy with further moments."""
-        wanted = {*self.moments, *more}
-        return replace(self, moments=tuple(filter(wanted.__contains__, ALL_MOMENTS)))
+        return replace(self, moments=tuple(filter({*self.moments, *more}.__contains__, ALL_MOMENTS)))
 
     def named(self, labels: np.ndarray) -> Self:
         """A copy with the classes named like the columns of y; listed classes must have their order."""
@@ -289,13 +288,13 @@ def scan(
     ----------
     X : (n_rows, n_features)
         NumPy, SciPy sparse, Dask array, Zarr array or CSR group, AnnData, a path or URL of one or of an .h5ad or
-        svmlight file, rows that `svmlight`, `text` or `table` opened, or a stream of chunks. A table, given by its
-        path or as a data frame with strings, dates or missing values, is opened by `table` with its defaults; strings,
-        and paths of plain texts (".txt", a pattern or a folder for each class), are opened by `text`.
+        svmlight file, rows that `svmlight`, `text` or `table` opened, or a stream of chunks. The path of a table, or a
+        data frame with strings, dates or missing values, is opened with the defaults of `table`; strings, and paths of
+        plain texts (".txt", a pattern or a folder for each class), with those of `text`.
     y : (n_rows,) or (n_rows, n_labels)
-        Labels: ints, strings or bools. An array, or a name: of an array in the group of X, or of a column of a pandas
-        or Dask data frame X. That column is then not a feature. Streams come with labels.
-        A 2-D y, dense or CSR, is an indicator matrix of labels (multi-label): a row counts for each of its labels.
+        Labels: ints, strings or bools. An array, or the name of one in the group of X, or of a column of a pandas or
+        Dask data frame X, which is then not a feature. Streams contain their own. A 2-D y, dense or CSR, is an
+        indicator matrix of labels (multi-label): a row counts for each of its labels.
     sample_weight : (n_rows,), optional
         Counts as frequency.
     classes : array-like, optional
@@ -312,21 +311,21 @@ def scan(
         steps may also be norms with a target length of rows: ("l1:10000", "log1p") is scanpy's recipe (normalize_total
         with that target sum, then log1p).
         `snb.Bins` and "quantile_normal" are learned in a pass before the scan, from rows that can be read again; models
-        of the statistics then accept the raw columns. `ClassStats.step` is the learned step; given as `transform` to
-        another scan it is applied to its rows, so that the two can be added.
+        of the statistics then accept the raw columns. `ClassStats.step` is the learned step; pass it as `transform` to
+        another scan so that the two can be added.
     normalize : {None, "l1", "l2"}
-        The norm by which each row is then divided.
+        Then divide each row by this norm.
     folds : int or (n_rows,) ints, optional
         Also keep the statistics of each fold: the number of folds, or the fold of each row, numbered from 0. The
         fold of a row depends only on its number and the seed, see `fold_numbers`.
     groups : (n_rows,), optional
-        Group labels, or the name of a column of X, which is no feature then; rows of one group are in one fold. With
+        Group labels, or the name of a column of X, which is then not a feature; rows of one group are in one fold. With
         `clip`, the person of each row.
     batch : (n_rows,), optional
         Also keep the statistics of each batch, as folds: the sample or laboratory of each row, for instance, or the
         name of a column, such as "obs/sample". ``markers(batch=True)`` compares classes within them.
     repeats : int
-        How many times the rows are split into folds.
+        Number of times the rows are split into folds.
     seed : int
     histogram : {None, "value", "bins"}
         Keep the weight of rows by class, feature and bin, `ClassStats.histogram`: "value" has one bin for each of the
@@ -345,23 +344,24 @@ def scan(
     memory_limit : int or str, optional
         Bytes that the tables may take, such as "4GB"; half of the free memory by default.
     client : dask.distributed.Client or cluster, optional
-        A cluster whose workers read and sum, each of their threads a segment of rows at a time; by default the active
-        one. Rows that workers cannot open, in memory and from streams, are summed here.
+        A cluster whose worker threads each read and sum a segment of rows at a time; by default the active one. Rows
+        that workers cannot open, in memory or from streams, are summed here.
     checkpoint : path, optional
-        A file in which the sums are saved about every ten seconds. If the process ends early, for any reason, the same
-        call resumes from there, with the same result to the last bit; once the scan is complete, it returns at
-        once. The file stays until you remove it; a file of other data or parameters is refused. Rows must be
-        readable from any row on: not for streams and Dask arrays.
+        A file in which the sums are saved about every ten seconds. If the process dies, the same call resumes from
+        there, with the same result to the last bit; once the scan is complete, it returns at once. The file stays until
+        you remove it; a file of other data or parameters is refused. Not for streams and Dask arrays, as reading must
+        be able to start at any row.
     layer : str, optional
-        The layer of AnnData to read instead of its X; "raw" reads `raw`, where no layer is called so.
+        The layer of AnnData to read instead of its X; "raw" reads `raw`, unless a layer has this name.
     clip : Clip, optional
         Bounds what each row adds, so that `ClassStats.privatize` can make the sums private. Classes and the number of
-        columns are then declared, because even these would tell about rows: rows with other labels count nowhere, which
-        a warning says here alone. Models score whole rows.
+        columns must then be declared, because even these reveal something about rows: rows with other labels are left
+        out, with a warning. Models score whole rows.
     n_features : int, optional
         With `clip`: the number of columns.
     rows_per_group : int, optional
-        With `clip` and `groups`: so many rows of each person count, a random sample, the same for the same rows.
+        With `clip` and `groups`: the number of rows that count for each person, a random sample, the same for the same
+        rows.
 
     Notes
     -----
@@ -370,13 +370,13 @@ def scan(
     store only the pairs of class and feature that occur, 16 or 24 bytes each; the sums are the same to the last bit.
 
     "gram" takes 4 n (n + 1) bytes for n features, for each fold and each class (once if `pooled`), twice that if values
-    are not whole numbers; if that is more than `memory_limit` it is refused, before the scan if `classes` are listed.
-    "gram_sq" takes four times as much, and its squares are float64. Sums of whole numbers below 2^53 are exact. Other
-    values of a class are multiplied in float64 in tiles, rows t * 2048 to (t + 1) * 2048, and the products of the tiles
-    are summed without rounding: the result has the same bits for any blocks, threads and workers, and differs only in
-    the last bits from that of `partial_fit` and ``+`` on parts of the rows. ``exact=True`` takes three to eight times
-    as long and makes all of these equal. The stored values of sparse rows are multiplied exactly, nnz^2 / 2 products
-    per row, if that takes less time.
+    are not whole numbers; more than `memory_limit` is refused, before the scan if `classes` are listed. "gram_sq" takes
+    four times as much, and its squares are float64. Sums of whole numbers below 2^53 are exact. Other values of a class
+    are multiplied in float64 in tiles, rows t * 2048 to (t + 1) * 2048, and the products of the tiles are summed
+    without rounding: the result has the same bits for any blocks, threads and workers, and differs only in the last
+    bits from that of `partial_fit` and ``+`` on parts of the rows. ``exact=True`` takes three to eight times as long
+    and makes all of these equal. The stored values of sparse rows are multiplied exactly, nnz^2 / 2 products per row,
+    if that takes less time.
 
     A histogram takes 8 bytes per class, feature, bin and fold, at least 16 if weights are not whole numbers; if that is
     more than `memory_limit` it is refused, before the scan if `classes` are listed. With "bins" all bins of a
@@ -501,11 +501,11 @@ def run_scans(
     products = {*SECOND_MOMENTS} & {moment for each in passes for moment in each.statistic.moments}
     if products and rows.n_rows:
         second_moments.warn_of_time(len(products), rows.n_rows, rows.n_features, rows.n_values)
-    found, _, report = yield from answered(passes, rows, options, folding, "scan")
+    found, report = yield from answered(passes, rows, options, folding, "scan")
     if rows.n_features is not None:
         made = passes[0].statistic.options.n_made(rows.n_features)
         row_checks.check_n_features(found[0].n_features, made, "its shape")
-        if len(passes) == 1 and rows.encoding is not None:
+        if len(passes) == 1:
             warn_of_telling(rows, found[0])
     return found, report
 

@@ -18,13 +18,13 @@ from streamnb.core.memory import check_memory_limit
 from streamnb.core.row_checks import look_measured
 from streamnb.core.threads import check_n_threads
 from streamnb.encoding.opening import holds_raw_texts, opened
-from streamnb.encoding.table import feature_names
-from streamnb.encoding.table_scan import LevelCounts, TableCounts
+from streamnb.encoding.table import are_texts, feature_names
+from streamnb.encoding.table_codes import LevelCounts, TableCounts
 from streamnb.encoding.text import open_texts
-from streamnb.fits.passes import StatisticTask
-from streamnb.fits.statistic import Statistic
 from streamnb.passes.contract import RunOptions
+from streamnb.passes.passes import StatisticTask
 from streamnb.passes.run import run
+from streamnb.passes.statistic import Statistic
 from streamnb.rows import opening
 from streamnb.rows.boundary import checked, columns_in, is_dask
 from streamnb.rows.labels import TARGETS
@@ -65,8 +65,8 @@ LEAK = 0.02  # of the errors of guesses: a column that makes fewer is told as a 
 SAME_ORDER = 0.99  # rank correlation with a target from which on a column is told as a leak
 RARE = 10  # rows of a class that is told as rare
 FEW_ROWS = 20  # from which nothing is concluded
+WRITTEN_DATE = r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?"
 WRITTEN_NUMBER = r"\s*[-+]?(\d[\d,]*(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*%?\s*"
-TEXT = 5  # words of a string from which on it is a text, and no identifier
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _counted(y: Any) -> LevelCounts | ValueCounts:
         return LevelCounts({str(k): count for k, count in enumerate(y.sum(axis=0).tolist())}, 0, MOST_VALUES)
     if y.dtype.kind in "iuf":
         counts = ValueCounts()
-        counts.add(DenseChunk(y.astype(np.float64)[:, None], 0))
+        counts.add_rows(DenseChunk(y.astype(np.float64)[:, None], 0))
         return counts
     return LevelCounts(Counter(map(str, y.tolist())), 0, MOST_VALUES)
 
@@ -137,7 +137,7 @@ class _Look(Statistic):
             if X.shape[1] > MOST_COLUMNS:
                 self.filled = self.filled + np.bincount(X.nonzero()[1], minlength=X.shape[1])
             else:
-                self.columns.add(chunk)
+                self.columns.add_rows(chunk)
                 some = X[rows].toarray() if sp.issparse(X) else X[rows].astype(np.float64)
                 columns = [*some.T]
         if block.y is not None:
@@ -170,7 +170,7 @@ def describe(
     n_threads: int | None = None,
     client: Any = None,
 ) -> "Description":
-    """Take a first look at rows of any kind: the target, each column, and what is odd, from one read.
+    """Take a first look at rows of any kind, in one read: the target, each column, and anything odd.
 
     Parameters
     ----------
@@ -193,9 +193,9 @@ def describe(
 
     Notes
     -----
-    Counts and ranges are of all rows. What a column tells of the target, whether numbers are whole, and which columns
-    are equal is judged by a sample of up to 10,000 rows, the same for any blocks, threads and workers. A column that
-    predicts the target nearly without mistakes, by itself, is told as a leak: it may not be known beforehand.
+    Counts and ranges are of all rows. How much a column reveals about the target, whether numbers are whole, and which
+    columns are equal is judged on a sample of up to 10,000 rows, the same for any blocks, threads and workers. A column
+    that alone predicts the target almost perfectly is reported as a leak: it may not be known in advance.
 
     Examples
     --------
@@ -335,7 +335,7 @@ class _Found:
     @property
     def is_text(self) -> bool:
         """Whether values are texts of several words."""
-        return bool(self.known.size) and np.median([len(str(value).split()) for value in self.known]) >= TEXT
+        return are_texts(self.known)
 
     def _notes(self, column: "ColumnDescription", n_rows: int) -> Iterator[str]:
         """What is odd about the column by itself."""
@@ -349,7 +349,7 @@ class _Found:
         elif column.type in ("category", "whole numbers") and n_known > FEW_ROWS:
             all_differ = len(set(self.known.tolist())) == len(self.known)
             if column.distinct == n_known or (column.distinct is None and all_differ):
-                yield "a different value in each row, as identifiers have"
+                yield f"a different value in each row, as identifiers have: snb.table(.., drop=[{self.name!r}])"
         if column.type == "category" and self.known.size:
             values = [str(value) for value in self.known.tolist()]
             odd = [value for value in values if not re.fullmatch(WRITTEN_NUMBER, value)]
@@ -357,6 +357,8 @@ class _Found:
             if len(odd) <= len(values) / 10 and not coded:
                 others = f", others are such as {odd[0]!r}" if odd else ""
                 yield f"numbers that are written as text{others}"
+            if all(re.fullmatch(WRITTEN_DATE, value) for value in values):
+                yield f"dates that are written as text: pandas.read_csv(.., parse_dates=[{self.name!r}]) reads dates"
 
     def leak(self, target: "_Found", by_class: bool) -> str:
         """What the column tells of the target by itself, where that is suspiciously much."""
@@ -382,8 +384,8 @@ class _Found:
         guessed = counts.sum(axis=0).max() / len(rows)
         if guessed == 1.0 or 1.0 - right > LEAK * (1.0 - guessed):
             return ""
-        found, guesses = (_share(part, 1) for part in (right, guessed))
-        return f"tells {found} of the labels by itself, guesses {guesses}: is it known before they are?"
+        by_guessing = f"(by guessing: {_share(guessed, 1)})"
+        return f"alone determines {_share(right, 1)} of the labels {by_guessing}; is it known in advance?"
 
 
 def _moment(microseconds: float) -> str:
@@ -454,7 +456,7 @@ def _notes_of_target(target: "ColumnDescription", classes: dict[Any, int] | None
     if classes is None:
         return
     if len(classes) < 2:
-        yield f"{target.name}: a single class, so that there is nothing to learn"
+        yield f"{target.name}: a single class, so there is nothing to learn"
     rare = [label for label, count in classes.items() if count < RARE]
     if rare and n_rows > FEW_ROWS:
         yield f"{target.name}: {len(rare):,} classes have fewer than {RARE} rows, such as {rare[0]}"
@@ -473,14 +475,14 @@ class ColumnDescription:
     missing : int
         Rows without a value.
     distinct : int or None
-        Different values; None if these are more than could be counted.
+        Distinct values; None if there were too many to count.
     lowest, q25, median, q75, highest : float or str or None
-        Of numbers and dates; quartiles are exact up to 4,096 different values, and otherwise off by less than their
-        spacing in 4,096 cells.
+        For numbers and dates; quartiles are exact for up to 4,096 distinct values, and otherwise within one of 4,096
+        cells.
     frequent : tuple of (value, rows)
         The most frequent values.
     notes : tuple of str
-        What to look at before a model is fitted.
+        What to check before fitting a model.
     """
 
     name: str
@@ -508,7 +510,7 @@ class Description:
     classes : dict or None
         Rows of each class, the most frequent first; None if the target is a number.
     columns : tuple of ColumnDescription
-        None are described of matrices of more than 2,000 columns.
+        Empty for matrices of more than 2,000 columns.
     notes : tuple of str
         What is odd about the rows as a whole.
 
@@ -528,7 +530,7 @@ class Description:
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """All that is known as plain dicts, lists, strings and numbers, as for JSON."""
+        """The description as plain dicts, lists, strings and numbers, ready for JSON."""
         return asdict(self)
 
     def to_frame(self) -> Any:

@@ -36,8 +36,10 @@ class PlansReads(Protocol):
         Columns are made of `n_features` of the rows, which are `encoded` those of a table.
         """
 
-    def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
-        """Memory of the models, with `n_rows` rows of weights each, and the maximum number of reads."""
+    def _plan_reads(
+        self, n_features: int, n_rows: int, n_folds: int, limit: int, given: Source | None = None
+    ) -> dict[str, int]:
+        """Memory of the models, with `n_rows` rows of weights each, and the maximum number of reads of `given` rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +50,7 @@ class Plan:
     ----------
     n_rows, n_features, n_classes : int or None
     n_values : int or None
-        Stored values: those that are not 0 of sparse rows, all of dense ones.
+        Stored values: the nonzero ones of sparse rows, all of dense ones.
     n_bytes, n_blocks : int or None
         Decoded bytes of the rows, and the approximate number of blocks.
     moments : names
@@ -134,7 +136,7 @@ def plan(
         As for `scan`. The number of classes is known if `classes` lists them, labels are in memory, or y is an
         indicator matrix in a store. For a table, one pass learns the number of encoded columns.
     model : estimator, optional
-        A model of several reads, such as ``SoftmaxRegressionCV(l2=[0.1, 1.0])``: the plan is that of its `fit`,
+        An iterative model, such as ``SoftmaxRegressionCV(l2=[0.1, 1.0])``: the plan is that of its `fit`,
         with the memory of its models and the number of reads. It sets `moments`, `folds` and `pooled` itself.
     layer : str, optional
         As for `scan`.
@@ -181,7 +183,7 @@ def plan(
         of_bins = bytes_of(grid, n_groups, n_columns)
         if model is not None:
             n_rows_of_weights = 1 if n_classes == 2 and not n_labels else n_classes
-            needed |= model._plan_reads(n_columns, n_rows_of_weights, n_folds, limit)
+            needed |= model._plan_reads(n_columns, n_rows_of_weights, n_folds, limit, None if n_labels else rows)
     if n_values is not None and moment_sums.may_be_sparse(first, options):
         touched = n_values * (n_labels + 1) * repeats
         sparse = moment_sums.CELL * sum(min(touched, n) if n else touched for n in cells)

@@ -7,12 +7,12 @@ from typing import Any
 from streamnb.core import row_checks
 from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.encoding.opening import opened
-from streamnb.fits.fit import Fit, reads_of
-from streamnb.fits.passes import StatisticTask
-from streamnb.fits.statistic import Statistic, as_matrix
 from streamnb.passes.checkpoint import checkpoint_folder
 from streamnb.passes.contract import PassTask, Report, RunOptions, T, Wants
+from streamnb.passes.fit import Fit, reads_of
+from streamnb.passes.passes import StatisticTask
 from streamnb.passes.run import run, run_reads
+from streamnb.passes.statistic import Statistic, as_matrix
 from streamnb.rows.row_blocks import Block
 from streamnb.scanning.class_scan import folding_of
 
@@ -109,7 +109,7 @@ def drive(
     client: Any = None,
     checkpoint: Any = None,
 ) -> T:
-    """Run a fit of several passes: read the rows for what it asks until it returns.
+    """Run a fit of several passes: read the rows for each of its requests until it returns.
 
     A fit is a generator. It yields a list of `Pass`, which one read of the rows answers, and receives their totals.
 
@@ -137,7 +137,7 @@ def drive(
     Raises
     ------
     TypeError
-        `fit` is no generator, or a pass is not of a `Statistic` or `PassTask`.
+        `fit` is not a generator, or a pass has neither a `Statistic` nor a `PassTask`.
     ValueError, DataError
         As in `scan`; or a pass names a fold, and there are none.
 

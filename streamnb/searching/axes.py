@@ -23,9 +23,9 @@ from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.preparation import check_coded
 from streamnb.estimators.stacked_nb import StackedNB
 from streamnb.estimators.trained_models import LabelSpaceCV, MarginClassifierCV, SoftmaxRegressionCV
-from streamnb.fits.statistic import Statistic
 from streamnb.passes.contract import Report, RunOptions
 from streamnb.passes.run import run_reads
+from streamnb.passes.statistic import Statistic
 from streamnb.problem.families import Gaussian, as_family
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import L1, Penalty, as_penalty
@@ -208,7 +208,7 @@ def encoded_rows(given: Given, encodings: Any, transforms: list[Any], options: R
     """The rows under each of `encodings`, and unencoded rows under each learned transform."""
     row_checks.check_repeated(given[1])
     numbers = ANY if transforms else COMPLETE
-    raw = is_table(given[0]) and as_numbers(*given, numbers) is None
+    raw = is_opened_table(given[0]) or (is_table(given[0]) and as_numbers(*given, numbers) is None)
     if encodings is None and raw:
         usual = _encoded({}, given, options)
         return [usual, _encoded(AS_NUMBERS, given, options)] if usual.has_numbers else [usual]
@@ -252,18 +252,20 @@ def _encoded(encoding: Any, given: Given, options: RunOptions) -> Encoded:
     if not isinstance(encoding, dict):
         name = " ".join(repr(encoding).split())
         return Transformed(encoding, in_memory(X, y, weight, f"encodings={name}"), words={"encoding": name})
+    X, y, weight, own = as_opened(given)
     if isinstance(X, Source):
         of_text = {"text": X.encoding.text} if isinstance(X.encoding, TextEncoding) and X.encoding.text else {}
         raise ValueError(
-            f"encodings has {encoding!r}, but X are rows that are opened and encoded already: give search "
+            f"encodings has {encoding!r}, but X is opened and encoded already: give search "
             f"what they were opened from (a path, texts, a data frame) and y, with encodings=[{of_text | encoding!r}]"
         )
     name = ", ".join(f"{option}={value!r}" for option, value in encoding.items()) or "as usual"
     about: dict[str, Any] = {"words": {"encoding": name}, "options": encoding}
     try:
         if not (holds_raw_texts(X) or isinstance(encoding.get("text"), str)):
-            table = TableToLearn(X, y, weight, encoding, searched=True)
-            return Learned(table.statistic, table.rows, table.encoded, given, has_numbers=table.has_numbers, **about)
+            table = TableToLearn(X, y, weight, own | encoding)
+            about["has_numbers"] = table.has_numbers and own.get("bins", 16) is not None
+            return Learned(table.statistic, table.rows, table.encoded, given, **about)
         if is_learned(encoding.get("vocabulary")):
             texts = TextsToLearn.from_options(X, y, weight, encoding)
             return Learned(texts.statistic, texts.rows, texts.encoded, given, **about)
@@ -548,6 +550,20 @@ def default_transforms(encoded: Encoded) -> list[Any]:
     rows = encoded.rows
     as_given = rows.encoding is None and not is_sparse(rows)
     return [QUANTILE_NORMAL] if as_given and has_few_features(rows) else []
+
+
+def is_opened_table(X: Any) -> bool:
+    """Whether X is a table that the user opened, whose encoding may be learned anew."""
+    return isinstance(X, TableSource) and X.opened_with is not None
+
+
+def as_opened(given: Given) -> tuple[Any, Any, Any, dict[str, Any]]:
+    """X, y and weights, and the options of `snb.table` by which the user opened X; none if X is not opened."""
+    X, y, weight = given
+    if not is_opened_table(X):
+        return X, y, weight, {}
+    tables, own_y, own_weight, options = X.opened_with
+    return tables, own_y if y is None else y, own_weight if weight is None else weight, options
 
 
 def is_encoded_table(rows: Source) -> bool:

@@ -3,23 +3,23 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 
 from streamnb.core import memory, messages
-from streamnb.core.descriptions import shown
+from streamnb.core.persistence import shown
 from streamnb.estimators.classifier import recalibrate
 from streamnb.estimators.incremental import fitted_from
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.evaluation.scorers import Scorer
-from streamnb.fits.fit import answered
-from streamnb.fits.passes import Pass
-from streamnb.fits.statistic import Statistic, added
-from streamnb.models.calibrating import check_calibrated
+from streamnb.models.calibrating import calibrated_out_of_fold, check_calibrated
 from streamnb.models.linear import LinearModel
-from streamnb.passes.contract import PassTask, Report, RunOptions, Wants
+from streamnb.passes.contract import Report, RunOptions, Wants
+from streamnb.passes.fit import answered
+from streamnb.passes.passes import Pass
 from streamnb.passes.run import run, run_reads
+from streamnb.passes.statistic import Statistic, added
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import FamilyDomain
 from streamnb.problem.penalties import at_point
@@ -32,7 +32,6 @@ from streamnb.searching.axes import Encoded, Setting
 from streamnb.searching.rounds import CandidateGroup, Judging, JudgingSteps, ToJudge
 from streamnb.searching.search_result import Judged
 from streamnb.selection.cross_validation import Candidate, judged_together, scores_of, summing
-from streamnb.selection.out_of_fold import calibrated_out_of_fold
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.moment_sums import PLAIN_MOMENTS
 from streamnb.stats.row_sample import SampleTask, sample_size
@@ -107,12 +106,13 @@ def _begun(
     """Read the rows once for the statistics of all settings; leave out settings that do not take the rows."""
     try:
         group.report = encoded.learn(judging, options)
+        whole = encoded.whole
     except ValueError as error:
-        if encoded.coded is None or isinstance(error, messages.DataError):
+        if not (encoded.coded or encoded.transform) or isinstance(error, messages.DataError):
             raise
-        group.left_out = dict.fromkeys(settings, str(error))  # columns that are not category numbers
+        group.left_out = dict.fromkeys(settings, str(error))  # values are missing, or no category numbers
         return {}, encoded.rows
-    sums, rows = _summed(group, settings, encoded, encoded.whole, [None], judging, options)
+    sums, rows = _summed(group, settings, encoded, whole, [None], judging, options)
     candidates = {}
     for name, of_setting in sums.items():
         setting, (family, stats) = settings[name], of_setting[None]
@@ -157,8 +157,8 @@ def _summed(
         families = [setting.family for setting in of_scan.values()]
         scan = summing(scan, families, any(setting.idf for setting in of_scan.values()))
         domains = [FamilyDomain("search", family, of_rows.seen, "families") for family in by_word(of_scan).values()]
-        passes.append(Pass(TriedScan(scan, tuple(domains)), without=fold))
-    found, _, report = run_reads(answered(passes, rows, options, folding, "scan"))
+        passes.append(Pass(TriedSums(scan, tuple(domains)), without=fold))
+    found, report = run_reads(answered(passes, rows, options, folding, "scan"))
     group.report += report
     if folds == [None]:
         warn_of_telling(rows, found[0].stats)
@@ -181,58 +181,53 @@ def by_word(settings: Mapping[str, Setting]) -> dict[str, Family]:
 
 @dataclass(eq=False)
 class TriedSums(Statistic):
-    """The sums of a scan, and what its domains refused, by number: the first row of the block, and the message.
+    """The sums of a scan that goes on as long as one of several domains takes the values; of a transform, none errs.
 
-    There are no sums where all domains have refused the rows.
+    Attributes
+    ----------
+    scan : ClassScan
+    domains : tuple of TakesValues
+    stats : ClassStats or None
+        None where all domains have refused the rows.
+    refused : dict
+        What the domains refused, by number: the first row of the block, and the message.
     """
 
-    stats: Annotated[Any, added]
+    scan: ClassScan
+    domains: tuple[TakesValues, ...]
+    stats: Annotated[Any, added] = None
     refused: Annotated[dict[str, list[Any]], _first_refusals] = field(default_factory=dict)
+    title = "scan"
+    weighs = True
+
+    def begun(self) -> Self:
+        return replace(self, stats=self.scan.partial(), refused={})
 
     @property
     def total_weight(self) -> float:
         """Of the rows that were summed; 1 where none were."""
         return 1.0 if self.stats is None else self.stats.total_weight
 
-
-@dataclass(frozen=True)
-class TriedScan(PassTask):
-    """A scan that goes on as long as one of several domains takes the values; of a transform, no domain takes errors.
-
-    Attributes
-    ----------
-    scan : ClassScan
-    domains : tuple of TakesValues
-    """
-
-    scan: ClassScan
-    domains: tuple[TakesValues, ...]
-    title = "scan"
-    weighs = True
-
-    def partial(self) -> TriedSums:
-        return TriedSums(self.scan.partial())
-
-    def add(self, partial: TriedSums, block: Block) -> None:
+    def add_block(self, block: Block) -> None:
         """Add a block of rows unless all domains have refused some."""
-        if partial.stats is None:
+        if self.stats is None:
             return
         block = block if block.ready is not None else block.shared()
         for number, domain in enumerate(self.domains):
             try:
                 domain.check(*prepared_block(block, self.scan.options))
             except ValueError as error:
-                partial.refused.setdefault(str(number), [block.first_row, str(error)])
-        if len(partial.refused) == len(self.domains):
-            partial.stats = None
+                self.refused.setdefault(str(number), [block.first_row, str(error)])
+        if len(self.refused) == len(self.domains):
+            self.stats = None
         else:
-            self.scan.add(partial.stats, block)
+            self.scan.add(self.stats, block)
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
         return self.scan.wants(n_rows, n_features)
 
-    def ended(self, total: TriedSums, report: Report) -> TriedSums:
-        return total if total.stats is None else replace(total, stats=self.scan.ended(total.stats, report))
+    def ended(self, report: Report) -> Self:
+        return self if self.stats is None else replace(self, stats=self.scan.ended(self.stats, report))
 
     def about(self) -> dict[str, str]:
         return self.scan.about() | {"domains": shown(self.domains)}

@@ -10,12 +10,15 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from streamnb.additive.classifier import AdditiveClassifier
-from streamnb.additive.model import fit_in_race, judged_scores, warn_of_ends_chosen
+from streamnb.additive.model import fit_in_race
 from streamnb.additive.regressor import AdditiveRegressor
 from streamnb.core import messages, row_checks
 from streamnb.estimators import linear_nb_cv
+from streamnb.estimators.chosen import ElasticNetCV
 from streamnb.estimators.classifier import check_parameters, model_and_rows
+from streamnb.estimators.generalized import GeneralizedRegressorCV
 from streamnb.estimators.linear_nb_cv import LinearNBCV, judged_grid
+from streamnb.estimators.regressor import LinearRegressor
 from streamnb.estimators.stacked_nb import StackedNB, reads_of_fit
 from streamnb.estimators.trained import (
     TrainedClassifierCV,
@@ -29,9 +32,6 @@ from streamnb.evaluation.judging import JudgingTask
 from streamnb.evaluation.scorers import Scorer, as_scorer
 from streamnb.passes.contract import Report, RunOptions
 from streamnb.passes.run import run, run_reads
-from streamnb.regression.chosen import ElasticNetCV
-from streamnb.regression.generalized import GeneralizedRegressorCV
-from streamnb.regression.regressor import LinearRegressor
 from streamnb.rows.source import FoldRows, Source
 from streamnb.searching.axes import Encoded, check_once, in_memory, rows_at
 from streamnb.searching.numbers import generalized, least_squares, scores_of_numbers, scores_of_predictions
@@ -225,26 +225,27 @@ def additive_model(
 
     def result(folds: Sequence[int], scores: Mapping[str, np.ndarray], **about: Any) -> Judged:
         on_folds = {name: values[folds] for name, values in scores.items()}
-        return Judged.on(folds, judging.n_folds, on_folds, name=group.names[0], words={}, **about)
+        return Judged.on(folds, judging.n_folds, on_folds, name=group.names[0], words={}, reads=READS_TO_CODE, **about)
 
     def settles(scores: Mapping[str, np.ndarray], asked: ToJudge) -> bool:
-        look = result(list(asked.folds), scores, point={}, n_features=-1, reads=-1)
-        return beaten(look, asked.rivals, judging)
+        return beaten(result(list(asked.folds), scores, point={}, n_features=-1), asked.rivals, judging)
 
     while isinstance(asked := (yield found), ToJudge):
         if not done:
             if asked.most_reads is not None:
                 model.set_params(max_passes=asked.most_reads)
-            with messages.without(ENDS):  # that matter only to the best candidate
-                race: dict[str, Any] = {"settles": partial(settles, asked=asked)}
-                if isinstance(model, AdditiveRegressor):
-                    race["scoring"] = partial(scores_of_predictions, scorer=judging.scorer), judging.scorings
-                fit_in_race(model, given, judging.groups, options, **race)
-            group.report = model.report_
+            race: dict[str, Any] = {"settles": partial(settles, asked=asked)}
+            if isinstance(model, AdditiveRegressor):
+                race["scoring"] = partial(scores_of_predictions, scorer=judging.scorer), judging.scorings
+                race["offset"] = judging.offset
+            fit = fit_in_race(model, given, judging.groups, options, **race)
+            chosen = next(fit)
+            group.report = chosen.report
         done |= {*asked.folds}
-        cost = {"n_features": model.n_features_in_, "reads": READS_TO_CODE + model.n_passes_}
-        found = [result(sorted(done), judged_scores(model), point=model.best_params_, **cost)]
-    warn_of_ends_chosen(model)
+        best = chosen.best
+        found = [result(sorted(done), best.each, point=best.point, n_features=chosen.n_features)]
+    next(fit, None)
+    group.report = model.report_
     return model
 
 
@@ -269,7 +270,7 @@ def fitted_anew(
         if judging.n_folds < LEAST_FOLDS:
             raise ValueError(
                 f"folds={judging.n_folds} leave no rows outside the fold that judges a stack and the one "
-                f"whose margins are made; take {LEAST_FOLDS} at least"
+                f"whose margins are made; use {LEAST_FOLDS} at least"
             )
     group.report += rows.learn(judging, options)
 
@@ -314,7 +315,7 @@ def any_estimator(group: CandidateGroup, estimator: Any, given: tuple[Any, Any, 
         training, held = np.flatnonzero(numbers != fold), np.flatnonzero(numbers == fold)
         if classes is not None and len(np.unique(y[training])) < len(classes):
             raise ValueError(
-                f"a class has no rows outside fold {fold}; take fewer folds, or folds= that mix the classes"
+                f"a class has no rows outside fold {fold}; use fewer folds, or folds= that mix the classes"
             )
         of_training, of_held = (None if weight is None else weight[some] for some in (training, held))
         model = fitted_other(estimator, (rows_at(X, training), y[training], of_training))

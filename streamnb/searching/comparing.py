@@ -11,14 +11,14 @@ import numpy as np
 from streamnb.core import arguments, frames, persistence, row_checks
 from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.core.frames import pandas_for
+from streamnb.core.guesses import with_hints
 from streamnb.encoding.learning import LearnsBins, check_maps, learned_by_fold, learned_maps, of_values
 from streamnb.encoding.opening import opened
-from streamnb.evaluation.differences import given_level
 from streamnb.evaluation.scorers import Scorer
+from streamnb.evaluation.tallied import given_level
 from streamnb.passes.contract import Reading, Report, RunOptions
 from streamnb.passes.run import run_reads
-from streamnb.plotting.drawing import scoring_label
-from streamnb.problem.families import as_family
+from streamnb.problem.families import Together, as_family
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import FamilyDomain
 from streamnb.problem.penalties import L1, Decorrelation, Penalty, TopK, as_penalty
@@ -26,7 +26,7 @@ from streamnb.problem.points import loaded_point
 from streamnb.problem.schemes import SCHEMES, as_scheme
 from streamnb.problem.sides import check_reference
 from streamnb.problem.smoothing import Smoothing
-from streamnb.problem.together import Together
+from streamnb.reporting.drawing import scoring_label
 from streamnb.reporting.facts import FactTable
 from streamnb.reporting.report import write_tables
 from streamnb.rows.boundary import Survey
@@ -38,9 +38,8 @@ from streamnb.rows.table_opening import ANY, COMPLETE
 from streamnb.scanning.class_scan import ClassScan, folding_of
 from streamnb.searching.search_result import by_reason
 from streamnb.selection.cross_validation import judged_together, scores_of, summing, with_maps
-from streamnb.selection.folded_scan import scan_maps
-from streamnb.selection.score_table import RULES, GridScores, check_choice, check_rule
-from streamnb.selection.split_intervals import APPROXIMATE, split_interval
+from streamnb.selection.folded_scan import FoldedSums, scan_maps
+from streamnb.selection.score_table import APPROXIMATE, RULES, GridScores, check_choice, check_rule, split_interval
 from streamnb.solving.weight_problem import check_penalty
 from streamnb.stats.class_stats import ClassStats
 
@@ -51,6 +50,7 @@ OVERALL = "overall"
 Pair = tuple[str, str]  # the names of a family and a penalty
 
 
+@with_hints
 def compare(
     X: Rows,
     y: PerRow = None,
@@ -85,13 +85,13 @@ def compare(
     layer: str | None = None,
     keep: str = "auto",
 ) -> Comparison:
-    """Print and return the score and the features kept of every family under every penalty, for each class and overall.
+    """Compare every family under every penalty: scores and numbers of features kept, for each class and overall.
 
-    It fits naive Bayes and judges it by cross-validation; `compare_models` compares models of any kind that are fitted
-    already, on other rows.
+    This cross-validates naive Bayes; to compare fitted models of any kind on new rows, use `compare_models`.
 
-    The tables of section 7.3, Shishkova 2016. It takes two scans, whatever the numbers of families, penalties and grid
-    points: one for the statistics of every fold, and one in which each row is scored by all models that did not see it.
+    The tables are those of section 7.3, Shishkova 2016. Two scans are enough for any number of families, penalties and
+    grid points: one for the statistics of every fold, and one in which each row is scored by all models that did not
+    see it.
 
     Parameters
     ----------
@@ -105,11 +105,11 @@ def compare(
         One column for each. By name: "plain"; "TopK", with 20 numbers of features from all to one, geometric; "L1",
         with 20 taus from the data, likewise; "TopK + Decorrelation" and "L1 + Decorrelation", with four strengths of
         ``Decorrelation(scale="curvature")`` for each point. By default these five. A dict may have any penalties with
-        any grids; None is no penalty. Decorrelation is left out, with a note below the table, where it is not defined:
-        for two classes, scheme="ovo" and multinomial.
+        any grids; None is no penalty. Decorrelation is undefined for two classes, scheme="ovo" and multinomial; it is
+        then left out, with a note below the table.
     scheme, reference, overlap, smoothing, priors, estimate, binarize, transform, normalize, idf
         As for `LinearNB`, the same for all families. Steps that are learned from rows are learned, for each fold, from
-        the rows outside it, as in `LinearNBCV`. (Compared made by `snb.Bins` have no names of their own here.)
+        the rows outside it, as in `LinearNBCV`. (Columns made by `snb.Bins` have no names of their own here.)
     folds, repeats, seed, groups, scoring
         As for `LinearNBCV`.
     rule : {"parsimonious", "best", "one_se", "per_split"} or {penalty: rule}
@@ -128,8 +128,8 @@ def compare(
     classes : array-like, optional
         All labels that may occur.
     show : bool, optional
-        Print the tables; they are returned in any case. By default they are printed except in a notebook, where the
-        returned value is displayed as tables.
+        Print the tables, which are returned in any case. By default they are printed except in a notebook, which
+        displays the returned value as tables.
     progress : bool, optional
         Show progress bars.
     n_threads : int, optional
@@ -161,14 +161,14 @@ def compare(
     Warns
     -----
     StreamnbWarning
-        A fold lacks a class, so that means are over the others; or, before the second scan, judging so many models of
-        so many classes will take minutes.
+        A fold lacks a class, so that means are over the other folds; or the second scan will take minutes, as there are
+        so many models and classes to score.
 
     Notes
     -----
-    Scores are those of `LinearNBCV` for each family and penalty alone, as long as the scores of all rows by all models
-    fit into some 250 MB. Beyond that, ROC AUC and average precision are computed from histograms (see `Evaluation`),
-    which are finer the fewer models are judged at once. Most of the time is spent on weights under Decorrelation.
+    Scores equal those of `LinearNBCV` for the same family and penalty, as long as the scores of all rows by all models
+    fit into about 250 MB. Beyond that, ROC AUC and average precision are computed from histograms (see `Evaluation`),
+    which are finer the fewer models there are. Most of the time is spent on solving Decorrelation.
 
     Examples
     --------
@@ -324,7 +324,7 @@ class _Domains:
 
 def _scanned(
     families: tuple[Family, ...], scan: ClassScan, idf: bool, transform: Any, rows: Source, options: RunOptions
-) -> Reading[tuple[dict[str, ClassStats], dict[str, dict[int, ClassStats]], Report]]:
+) -> Reading[FoldedSums]:
     """Scan the rows for each map of columns that families try, after steps are learned."""
     tried = [family.map_names or (NONE,) for family in families]
     names = dict.fromkeys(name for maps_of_family in tried for name in maps_of_family)
@@ -364,10 +364,10 @@ class Comparison(persistence.Saved):
     penalties : list of P names
     classes : (K,) labels
     scores : (F, P, K + 1)
-        Mean score over the splits at the point chosen; NaN where the penalty is left out or the score is not defined.
+        Mean score over the splits at the chosen point; NaN where the penalty is left out or the score is undefined.
     n_features : (F, P, K + 1) int
         Features that the model of all rows keeps at that point: for each class, and last for all classes together.
-        Where no row of weights belongs to a single class, all are that of all classes. -1 where there is no score.
+        Where no row of weights belongs to a single class, every entry is the total. -1 where there is no score.
     points : (F, P, K + 1) object
         The grid point, such as ``{"l1": 0.3}``; None where there is no score.
     left_out : dict {(family, penalty): why}
@@ -376,9 +376,9 @@ class Comparison(persistence.Saved):
     report_ : Report
         Of both scans together.
     overall : str
-        Whether the last of the K + 1 rows is of one point for all classes, or the mean over classes.
+        Whether the last of the K + 1 rows shows one point for all classes, or the mean over classes.
     splits : (F, P, K + 1, S), optional
-        The score of each split, of which `scores` are the means; None in tables that older versions saved.
+        The score of each split; `scores` are their means. None in tables saved by older versions.
     repeats : int
         How often the rows were split into folds.
 
@@ -455,7 +455,7 @@ class Comparison(persistence.Saved):
     def summary(self, interval: float = 0.95) -> Any:
         """A data frame of means over splits, and intervals of them: family, penalty, class, score, low and high.
 
-        Intervals are corrected for training sets that overlap (Nadeau and Bengio 2003); they are approximate, and
+        Intervals are corrected for overlapping training sets (Nadeau and Bengio 2003); they are approximate, and
         those of the best of many points are too high. The frame's `attrs` say so.
         """
         if self.splits is None:
@@ -481,7 +481,7 @@ class Comparison(persistence.Saved):
         return pd.DataFrame(cells, columns=["family", "penalty", "class", "score", "n_features", "point"])
 
     def report(self, path: Any, *, force: bool = False) -> None:
-        """Write one page of HTML that shows the tables; `force` replaces a file that is there. See `snb.report`."""
+        """Write the tables to one HTML page; `force` replaces an existing file. See `snb.report`."""
         frame = self.to_frame()
         frame = frame[frame["class"] == OVERALL].sort_values("score", ascending=False)
         rows = tuple(frame[["family", "penalty", "score", "n_features"]].itertuples(index=False, name=None))

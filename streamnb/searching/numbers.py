@@ -12,17 +12,9 @@ from sklearn.base import is_regressor
 from streamnb.additive.regressor import AdditiveRegressor
 from streamnb.core import arguments, row_checks
 from streamnb.encoding.opening import opened
-from streamnb.evaluation.scorers import Scorer
-from streamnb.fits.fit import answered
-from streamnb.fits.passes import Pass, StatisticTask
-from streamnb.fits.statistic import Statistic
-from streamnb.passes.contract import Report, RunOptions
-from streamnb.passes.run import run, run_reads
-from streamnb.problem.losses import SQUARES, TweedieLoss
-from streamnb.regression.chosen import ElasticNetCV
-from streamnb.regression.conformal import HeldOutResiduals
-from streamnb.regression.errors import RegressionEvaluation
-from streamnb.regression.generalized import (
+from streamnb.estimators.chosen import ElasticNetCV
+from streamnb.estimators.errors import RegressionEvaluation
+from streamnb.estimators.generalized import (
     GammaRegressorCV,
     GeneralizedRegressorCV,
     PoissonRegressorCV,
@@ -30,9 +22,16 @@ from streamnb.regression.generalized import (
     begun,
     finished,
 )
-from streamnb.regression.judged import JudgedNumbers
-from streamnb.regression.penalised import MOST_COLUMNS, Ridge
-from streamnb.regression.regressor import LinearRegressor, loss_of, weights_without_folds
+from streamnb.estimators.judged import HeldOutResiduals, JudgedNumbers
+from streamnb.estimators.penalised import MOST_COLUMNS, Ridge
+from streamnb.estimators.regressor import LinearRegressor, loss_of, weights_without_folds
+from streamnb.evaluation.scorers import Scorer
+from streamnb.passes.contract import Report, RunOptions
+from streamnb.passes.fit import answered
+from streamnb.passes.passes import Pass, StatisticTask
+from streamnb.passes.run import run, run_reads
+from streamnb.passes.statistic import Statistic
+from streamnb.problem.losses import SQUARES, Loss, TweedieLoss
 from streamnb.rows import opening
 from streamnb.rows.boundary import computed
 from streamnb.rows.labels import TARGETS
@@ -76,7 +75,7 @@ def task_of(task: str | None, given: Any, estimators: Sequence[Any], scoring: An
     if labels is None or row_checks.label_kind(labels) != "numbers":
         return CLASSES, ""
     n_labels = len(np.unique(labels))
-    if row_checks.many_numbers(labels):
+    if row_checks.look_measured(n_labels, len(labels)):
         return NUMBERS, f"y: its {n_labels:,} whole numbers are predicted as numbers; task={CLASSES!r} takes classes"
     if n_labels <= FEW_CLASSES:
         return CLASSES, ""
@@ -146,7 +145,7 @@ class TargetRange(Statistic):
         y = block.y if block.weight is None else block.y[block.weight > 0.0]
         if y.ndim == 2:
             raise ValueError(
-                f"y has {y.shape[1]} columns; a search predicts one number a row: search for each column, or take "
+                f"y has {y.shape[1]} columns; a search predicts one number a row: search for each column, or use "
                 "snb.ElasticNetCV, which takes several"
             )
         self.least = np.minimum(self.least, y.min(initial=np.inf))
@@ -163,7 +162,7 @@ def range_of(rows: Source, options: RunOptions) -> TargetRange:
     """The range of the targets, from a read of the rows."""
     found, _ = run(StatisticTask(TargetRange()), rows, options)
     if found.most == found.least:
-        raise ValueError(f"y is {found.least:g} in every row, so that there is nothing to predict")
+        raise ValueError(f"y is {found.least:g} in every row, so there is nothing to predict")
     return found
 
 
@@ -174,9 +173,7 @@ def default_regressions(rows: Source, targets: TargetRange, scorer: Scorer) -> l
     """The candidates for rows with such targets; least squares predict numbers below 0, which have no deviance."""
     judge = judge_of(scorer)
     if judge.power and (targets.least < 0.0 or (targets.least == 0.0 and judge == GAMMA)):
-        raise ValueError(
-            f"scoring={scorer.name!r} is of a {judge.kind} deviance, and y has {targets.least:g}; take 'r2'"
-        )
+        raise ValueError(f"scoring={scorer.name!r} is a {judge.kind} deviance, and y has {targets.least:g}; use 'r2'")
     few = rows.n_features is not None and rows.n_features <= FEW_CURVES
     curves = is_encoded_table(rows) or (few and not is_sparse(rows))
     if rows.n_features is not None and rows.n_features > MOST_COLUMNS:
@@ -199,6 +196,39 @@ def default_regressions(rows: Source, targets: TargetRange, scorer: Scorer) -> l
 def default_scorings(targets: TargetRange) -> list[str]:
     """Deviances for counts with zeros, and the share of the variance for other numbers."""
     return OF_COUNTS if targets.are_counts and targets.least == 0.0 else OF_NUMBERS
+
+
+def check_offset(task: str, others: Any) -> None:
+    """Refuse offsets of searches that have none."""
+    if task != NUMBERS:
+        raise ValueError(f"offset is of counts and amounts, and task={task!r} is of classes: leave one of them out")
+    if others:
+        raise ValueError("offset needs models of streamnb, and others= are fitted without one: leave others out")
+
+
+def exposed_scorings(targets: TargetRange) -> list[str]:
+    """The score of targets with exposures."""
+    if targets.are_counts:
+        return ["d2_poisson"]
+    if targets.least > 0.0:
+        return ["d2_gamma"]
+    raise ValueError(
+        f"offset is for counts, or amounts above 0, and y has {targets.least:g} and fractions; of others take rates "
+        "y / exposure with sample_weight=exposure"
+    )
+
+
+def with_exposures(models: Mapping[str, Any], scorer: Scorer) -> dict[str, Any]:
+    """The candidates with the loss that judges, which alone count exposures as it does."""
+    if [one.name for one in scorer.each] not in (["d2_poisson"], ["d2_gamma"]):
+        raise ValueError(f"scoring={scorer.name!r} should be 'd2_poisson' or 'd2_gamma' alone, as there is an offset")
+    judge = judge_of(scorer)
+    found = {name: model for name, model in models.items() if loss_of(model) == judge}
+    if not found:
+        raise ValueError(
+            f"models has none whose loss is that of scoring={scorer.name!r}, such as snb.{judge.kind}RegressorCV()"
+        )
+    return found
 
 
 def _scorer(name: str, value: Any, judge: TweedieLoss = SQUARES) -> Scorer:
@@ -224,7 +254,7 @@ def scorer_of_numbers(scoring: Any) -> Scorer:
     """The scorer of a name, a function of a `RegressionEvaluation`, or a list of these, of which the first chooses."""
     if isinstance(scoring, list | tuple):
         if not scoring:
-            raise ValueError("scoring=[] is empty; give at least one name, of which the first chooses")
+            raise ValueError("scoring=[] is empty; give at least one name; the first decides")
         scorers = [scorer_of_numbers(one) for one in scoring]
         check_once("scoring", [scorer.name for scorer in scorers])
         families = {family for scorer in scorers for family in scorer.needs} - {SQUARES.kind}
@@ -309,7 +339,8 @@ def generalized(
         if training is None:
             if asked.most_reads is not None:
                 model.set_params(max_passes=asked.most_reads)
-            training, weights = run_reads(begun(model, rows, judging.groups, options))
+            training = run_reads(begun(model, rows, judging.groups, options, judging.offset))
+            weights = training.held_out
             scores, _, report = _held_out_scores(group, {name: (weights, loss_of(model))}, rows, judging, options)
             group.report = training.report + report
         done |= {*asked.folds}
@@ -335,21 +366,22 @@ def scores_of_numbers(
 
 def _held_out_scores(
     group: CandidateGroup,
-    models: Mapping[str, tuple[np.ndarray, TweedieLoss]],
+    models: Mapping[str, tuple[np.ndarray, Loss]],
     rows: Source,
     judging: Judging,
     options: RunOptions,
 ) -> tuple[dict[str, np.ndarray], dict[str, HeldOutResiduals], Report]:
     """Scores (n_scorings, n_folds) and residuals on each fold of weights without it, (n_features + 1, n_folds)."""
     scorer, judge = judging.scorer, judge_of(judging.scorer)
-    folding, rows = judging.folding_of(rows)
+    offset = judging.offset is not None
+    folding, rows = judging.folding_of(rows.with_columns(offset=judging.offset) if offset else rows)
     passes = [
-        Pass(JudgedNumbers.asked(own[:, None], loss, judge=judge), inside=fold)
+        Pass(JudgedNumbers.asked(own[:, None], loss, offset, judge=judge), inside=fold)
         for weights, loss in models.values()
         for fold, own in enumerate(weights.T)
     ]
-    passes += [Pass(HeldOutResiduals.asked(loss, False, folding, own)) for own, loss in models.values()]
-    totals, _, report = run_reads(answered(passes, rows, options, folding, "judge"))
+    passes += [Pass(HeldOutResiduals.asked(loss, offset, folding, own)) for own, loss in models.values()]
+    totals, report = run_reads(answered(passes, rows, options, folding, "judge"))
     found: dict[str, np.ndarray] = {}
     of_folds = iter(totals)
     for name, (weights, _) in models.items():

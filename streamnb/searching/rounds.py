@@ -14,12 +14,12 @@ from sklearn.base import clone
 
 from streamnb.core import arguments, messages, row_checks
 from streamnb.evaluation.scorers import Scorer
+from streamnb.models.calibrating import ENOUGH_ROWS, LEAST_FOLDS
 from streamnb.passes.contract import Report
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, fold_numbers
 from streamnb.scanning.class_scan import folding_of
 from streamnb.searching.search_result import Judged, Search, best_of, goodness, leaders, reasons
-from streamnb.selection.out_of_fold import ENOUGH_ROWS, LEAST_FOLDS
 
 UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "read": None, "reads": None}
 KEPT = 3  # a third of the candidates goes on to the next round
@@ -51,6 +51,7 @@ class Judging:
     wide : bool, whether rows have so many features that models take longer than reads
     walks : bool, whether penalties are judged as far as scores rise, where rows are few
     numbers : bool, whether y has numbers to predict in place of classes
+    offset : logarithms of exposures of rows, or None
     """
 
     folds: Any
@@ -64,6 +65,7 @@ class Judging:
     wide: bool = False
     walks: bool = False
     numbers: bool = False
+    offset: Any = None
 
     def __post_init__(self) -> None:
         arguments.one_of("calibration", self.calibration, ["auto", None])
@@ -216,33 +218,6 @@ class ToJudge:
         return time.perf_counter() > self.deadline
 
 
-def divide_reads(budget: Budget, costs: Sequence[Any], names: Sequence[str]) -> tuple[list[bool], int | None]:
-    """Which candidates take part under a budget of reads, and the reads of each model; None without such a budget.
-
-    `costs` are functions of the reads of each model that return (reads to judge the candidate, reads to fit it).
-    """
-    if budget.reads is None:
-        return [True] * len(costs), None
-    chosen: list[Any] = []
-    kept = []
-    for cost in costs:
-        kept.append(_total([*chosen, cost], LEAST_READS) <= budget.reads)
-        chosen += [cost] if kept[-1] else []
-    if not chosen:
-        least = ", ".join(f"{name} takes {sum(cost(LEAST_READS))}" for name, cost in zip(names, costs, strict=True))
-        raise ValueError(f"budget={budget.given!r} is too small for one candidate, in reads: {least} at least")
-    n_reads = LEAST_READS
-    while n_reads < budget.reads and _total(chosen, n_reads + 1) <= budget.reads:
-        n_reads += 1
-    return kept, n_reads
-
-
-def _total(costs: Sequence[Any], n_reads: int) -> int:
-    """Reads to judge all of these candidates and to fit one."""
-    each = [cost(n_reads) for cost in costs]
-    return sum(judging for judging, _ in each) + max(fitting for _, fitting in each)
-
-
 MORE_BY_PAIRS = 0.01  # of a score: what an additive model may gain by pairs and other penalties
 
 # Reads rows as often as is needed before any candidate is judged, and yields nothing; then receives candidates to judge
@@ -314,14 +289,30 @@ def within_reads(
     groups: Sequence[CandidateGroup], budget: Budget
 ) -> tuple[list[CandidateGroup], int | None, dict[str, str]]:
     """The groups that a budget of reads allows, the reads of each model, and why other candidates are left out."""
-    kept, most_reads = divide_reads(budget, [group.reads for group in groups], [group.title for group in groups])
+    if budget.reads is None:
+        return list(groups), None, {}
+    chosen: list[CandidateGroup] = []
     left_out: dict[str, str] = {}
-    for group, stays in zip(groups, kept, strict=True):
-        if not stays:
-            least = sum(group.reads(LEAST_READS))
-            why = f"budget={budget.given!r} has too few reads for it beside the others: it takes {least} at least"
-            left_out |= dict.fromkeys(group.names, why)
-    return [group for group, stays in zip(groups, kept, strict=True) if stays], most_reads, left_out
+    for group in groups:
+        if _total([*chosen, group], LEAST_READS) <= budget.reads:
+            chosen.append(group)
+            continue
+        least = sum(group.reads(LEAST_READS))
+        why = f"budget={budget.given!r} has too few reads for it beside the others: it takes {least} at least"
+        left_out |= dict.fromkeys(group.names, why)
+    if not chosen:
+        each = ", ".join(f"{group.title} takes {sum(group.reads(LEAST_READS))}" for group in groups)
+        raise ValueError(f"budget={budget.given!r} is too small for one candidate, in reads: {each} at least")
+    n_reads = LEAST_READS
+    while n_reads < budget.reads and _total(chosen, n_reads + 1) <= budget.reads:
+        n_reads += 1
+    return chosen, n_reads, left_out
+
+
+def _total(groups: Sequence[CandidateGroup], n_reads: int) -> int:
+    """Reads to judge all of these candidates and to fit one."""
+    each = [group.reads(n_reads) for group in groups]
+    return sum(judging for judging, _ in each) + max(fitting for _, fitting in each)
 
 
 def planned(groups: Sequence[CandidateGroup], judging: Judging, budget: Budget, most_reads: int | None) -> str:

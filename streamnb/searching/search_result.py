@@ -11,12 +11,12 @@ import numpy as np
 from streamnb.core import frames, guesses, persistence
 from streamnb.core.frames import pandas_for
 from streamnb.passes.contract import Report
-from streamnb.plotting.drawing import scoring_label
-from streamnb.plotting.forest import SearchDisplay
 from streamnb.problem.points import loaded_point
+from streamnb.reporting.drawing import scoring_label
 from streamnb.reporting.facts import FactTable
+from streamnb.reporting.forest import SearchDisplay
 from streamnb.reporting.report import Choice, RowsToJudge, write_report
-from streamnb.selection.split_intervals import APPROXIMATE, split_interval, standard_error
+from streamnb.selection.score_table import APPROXIMATE, split_interval, standard_error
 
 
 @persistence.register
@@ -27,14 +27,14 @@ class Judged(persistence.Parameters):
     Attributes
     ----------
     name : str
-    words : dict of str, the options that set it apart
+    words : dict of str, the options in which it differs
     point : dict, the point of the grid of its penalty
     scores : dict {scoring: scores of all splits, (S,)}
     n_features : int, features of the model of all rows, -1 where unknown
     reads : int, reads of the rows until it was judged, -1 where not counted
     seconds : float, wall time until it was judged, which other candidates may share
     folds : list of int, the folds it was judged on if a budget left out others, where scores are NaN
-    quadratic : bool, whether scores are quadratic, by covariances of each class: bold where the model is wrong
+    quadratic : bool, whether scores are quadratic, by covariances of each class: overconfident where the model is wrong
     """
 
     name: str
@@ -67,7 +67,7 @@ class Judged(persistence.Parameters):
         return float(values.sum() / len(values)) if len(values) else np.nan
 
     def interval(self, scoring: str, level: float = 0.95) -> tuple[float, float]:
-        """An interval of the mean, corrected for training sets that overlap, which is approximate."""
+        """An interval of the mean, corrected for overlapping training sets, which is approximate."""
         values = self.scores[scoring]
         low, high = split_interval(values, len(values), level)
         return float(low), float(high)
@@ -84,8 +84,8 @@ def goodness(judged: Judged, scorings: Sequence[str]) -> tuple[float, ...]:
 def best_of(candidates: Iterable[Judged], scorings: Sequence[str]) -> Judged:
     """The best candidate; quadratic scores need a clear gain over the best of the others.
 
-    On few rows one row, for which a class far away is all but certain, decides their log loss, and the folds may lack
-    it.
+    With few rows, their log loss may depend on one row that is almost certainly of a wrong class, and no fold may have
+    one.
     """
     best, linear = leaders(candidates, scorings)
     return best if linear is None or _clearly_ahead(best, linear, scorings[0]) else linear
@@ -136,15 +136,15 @@ class Search(persistence.Saved):
     Attributes
     ----------
     best_ : estimator
-        The best candidate by the first scoring, at its best point, fitted to all rows. Gaussians with a covariance of
-        each class, whose probabilities are bold, need a gain over the best of the others that is larger than its
-        standard error over the folds.
+        The best candidate by the first scoring, at its best point, fitted to all rows. Gaussians with a covariance for
+        each class tend to be overconfident, so they must beat the best of the others by more than the standard error of
+        the difference over the folds.
     best_score_ : float
         Its mean score over the folds, by the first scoring.
     results_ : pandas.DataFrame
         One row for each candidate, best first; those judged on fewer folds come last. <scoring> is the mean over the
         folds, and std_<scoring> their standard deviation, NaN for a single fold. low_<scoring> and high_<scoring> are
-        an approximate 95 % interval of the mean, corrected for training sets that overlap (Nadeau and Bengio 2003).
+        an approximate 95 % interval of the mean, corrected for overlapping training sets (Nadeau and Bengio 2003).
         n_features is that of the model of all rows, and folds the number of folds. seconds is the wall time until it
         was judged. Candidates may share reads and seconds. point is the point of the grid, followed by the options of
         the candidate.
@@ -152,13 +152,13 @@ class Search(persistence.Saved):
     scorings : list of str
     candidates : list of Judged, with the scores of each fold
     report_ : Report
-        Of all reads for naive Bayes and `models`, including the fit to all rows.
+        The report of all reads for naive Bayes and `models`, including the fit to all rows.
     positive : label or None
         Of two classes, the one that was named as positive.
     guesses : dict {scoring: score}
-        Of guesses that know only how frequent each class is; empty where rows have several labels.
+        Scores of a baseline that knows only the class frequencies; empty for multi-label rows.
     taken : str
-        Whether whole numbers of y were taken as classes or as numbers, and how to get the other; else empty.
+        Whether whole numbers in y were taken as classes or as numbers, and how to get the other; else empty.
 
     Examples
     --------
@@ -188,7 +188,7 @@ class Search(persistence.Saved):
 
     @property
     def ranked(self) -> list[Judged]:
-        """The candidates, the best first, which is `best_`, then by their scores."""
+        """The candidates: `best_` first, then by their scores."""
         best = best_of(self.candidates, self.scorings)
         return sorted(
             self.candidates, key=lambda judged: (judged is best, *goodness(judged, self.scorings)), reverse=True
@@ -215,8 +215,12 @@ class Search(persistence.Saved):
 
     def _notes(self) -> list[str]:
         interval = f"95 %: interval of the mean {self.scorings[0]} over folds, {APPROXIMATE}"
-        taken = [self.taken] if self.taken else []
-        return [*taken, interval, *(f"Left out: {one}" for one in reasons(self.left_out))]
+        notes = [self.taken] if self.taken else []
+        if self.best_score_ <= self.guesses.get(self.scorings[0], -np.inf):
+            notes.append("No candidate beats guesses by the frequencies of the classes; snb.describe may show why")
+        if self.ranked[-1].n_folds < self.ranked[0].n_folds:
+            notes.append("Candidates of fewer folds gave up early; compare their scores with each other alone")
+        return [*notes, interval, *(f"Left out: {one}" for one in reasons(self.left_out))]
 
     def _table(self) -> list[list[str]]:
         """Cells, header first, then candidates, best first."""
@@ -252,7 +256,7 @@ class Search(persistence.Saved):
         ----------
         ax : matplotlib axes, optional
         n_best : int
-            How many candidates are drawn at most.
+            Maximum number of candidates to draw.
         **kwargs
             Of the points.
         """
@@ -270,14 +274,14 @@ class Search(persistence.Saved):
         X, y : optional
             Rows that the search has not seen, on which the best model is judged.
         force : bool
-            Replace a file that is there.
+            Replace an existing file.
         **options
-            As for `snb.report`: sample_weight, interval, groups, by, against, positive.
+            As for `snb.report`: sample_weight, interval, groups, by, against, positive, offset.
         """
         best = self.ranked[0]
         rows = tuple((one.name, *map(one.mean, self.scorings), one.n_folds, one.seconds) for one in self.ranked)
         scores = ", ".join(f"{name} {best.mean(name):.4f}" for name in self.scorings)
-        note = f"The best, {best.name}, has {scores}: means over {best.n_folds} folds, of rows that it had not seen."
+        note = f"The best, {best.name}, has {scores}: means over {best.n_folds} folds, on rows that it had not seen."
         columns = ("candidate", *map(scoring_label, self.scorings), "folds", "seconds")
         choice = Choice(FactTable("Candidates", columns, rows, " ".join([note, *self._notes()])), self.plot)
         given = RowsToJudge(X, y, **{"interval": 0.95, "positive": self.positive, **options})

@@ -20,14 +20,16 @@ from streamnb.passes.dask_blocks import n_rows_of
 from streamnb.problem.families import as_family
 from streamnb.rows.keeping import Keeping
 from streamnb.rows.labels import TARGETS
-from streamnb.rows.opening import with_labels, without_columns
+from streamnb.rows.opening import with_labels, with_weights, without_columns
 from streamnb.rows.source import Source
 from streamnb.rows.splits import as_folding
 from streamnb.searching.axes import (
     FEW_FEATURES,
     Axes,
     Encoded,
+    Given,
     Setting,
+    as_opened,
     checked,
     default_candidates,
     default_scoring,
@@ -42,11 +44,14 @@ from streamnb.searching.candidates import OF_ROWS_AS_GIVEN, check_others, group_
 from streamnb.searching.numbers import (
     NUMBERS,
     check_candidates,
+    check_offset,
     default_regressions,
     default_scorings,
+    exposed_scorings,
     range_of,
     scorer_of_numbers,
     task_of,
+    with_exposures,
 )
 from streamnb.searching.rounds import AUTO, Budget, CandidateGroup, Judging, planned, searched, within_reads
 from streamnb.searching.search_result import Search
@@ -73,6 +78,7 @@ def search(
     scoring: Any = None,
     positive: Any = None,
     task: str | None = None,
+    offset: PerRow = None,
     calibration: str | None = "auto",
     seed: int = 0,
     sample_weight: PerRow = None,
@@ -84,81 +90,84 @@ def search(
     client: Any = None,
     keep: str = "auto",
 ) -> Search:
-    """Judge every candidate on the same folds, and fit the best one to all rows.
+    """Cross-validate every candidate on the same folds, and fit the best one to all rows.
 
-    Naive Bayes in all settings, the combinations of the lists from `families` to `schemes`, takes two reads of the rows
-    in total. In the first, rows are prepared in every way and summed, for all folds; in the second, each row is scored
-    by all models that did not see it. Smoothings, penalties, schemes and families with the same sums cost no read.
-    Models of several reads follow, each in reads that all its penalties and folds share, then `others`.
+    All naive Bayes candidates, the combinations of the lists from `families` to `schemes`, take two reads of the rows
+    in total. The first sums the rows of every fold under every transform; the second scores each row by all models that
+    did not see it. Smoothings, penalties, schemes and families that need the same sums cost no extra read. Iterative
+    models come next, each in reads that all its penalties and folds share, and `others` last.
 
-    Where y has numbers to predict, the candidates are regressions: ridge, elastic net and lasso, which share a read,
-    generalised models, Poisson for counts, Gamma for numbers above 0, Tweedie for amounts with zeros, and additive ones
+    For a numeric y, the candidates are regressions: ridge, elastic net and lasso, which share a read; generalised
+    linear models (Poisson for counts, Gamma for positive numbers, Tweedie for amounts with zeros); and additive models
     with these losses, for tables and up to 50 dense columns.
 
     Parameters
     ----------
     X, y, sample_weight, groups, folds, seed
-        As for `LinearNBCV`; X is read several times. Also the path of a table, or a data frame with columns of any
-        kind, and texts; y names the column of labels.
+        As for `LinearNBCV`; X is read several times. X may also be the path of a table, a data frame with columns of
+        any kind, or texts; y names the column of labels.
     families : list of names or Family, optional
         By default multinomial, Bernoulli and, for dense rows, Gaussian; for up to 300 features also Gaussian with a
         covariance of each class, and both Gaussian families after the quantile-normal map; for tables "auto". [] for
-        none, with `models` or `others`. `Gaussian` with covariances takes no penalty, and is in the table once.
+        none, with `models` or `others`. `Gaussian` with covariances takes no penalty, and appears once.
         "categorical" is for category numbers, whose values are those of the rows outside each fold, and for tables of
         such columns.
     models : list of estimators, optional
-        Estimators that choose on folds, such as ``[snb.SoftmaxRegressionCV(), snb.MarginClassifierCV(idf=True)]``;
-        their `folds`, `seed` and `scoring` are those of the search. Of numbers, any regressions of streamnb. By
-        default, where no `families` are named either, `SoftmaxRegressionCV`, of dense rows standardised, of tables also
-        on bins, of counts on tf-idf, of other sparse rows also on tf-idf; and `AdditiveClassifier`, for tables and up
-        to 50 dense columns.
+        Cross-validating estimators, such as ``[snb.SoftmaxRegressionCV(), snb.MarginClassifierCV(idf=True)]``, whose
+        `folds`, `seed` and `scoring` the search sets; for a numeric y, any regressions of streamnb. If neither these
+        nor `families` are given: `SoftmaxRegressionCV`, standardised for dense rows, also on bins for tables, on tf-idf
+        for counts, and also on tf-idf for other sparse rows; and `AdditiveClassifier`, for tables and up to 50 dense
+        columns.
     encodings : list, optional
-        How raw rows become columns: dicts of options of `snb.table`, or for texts `snb.text`, as ``{"bins": 8}`` or
-        ``{"vocabulary": 10_000}``; transformers such as ``snb.CategoryCounters()``, for rows and labels in memory,
-        whose best model is a pipeline; None for rows as they are. By default tables and their paths are encoded with
-        default options. Encodings are learned from the rows outside each fold, which takes two reads for each fold.
+        How raw rows become columns: dicts of options for `snb.table` or, for texts, `snb.text`, such as ``{"bins": 8}``
+        or ``{"vocabulary": 10_000}``; transformers such as ``snb.CategoryCounters()``, for rows and labels in memory
+        (the best model is then a pipeline); or None for rows as they are. By default tables are encoded with default
+        options. Encodings are learned from the rows outside each fold, in two reads for each fold.
     transforms, normalize, idf, smoothing, penalties, schemes : lists, optional
         Candidates for single parameters of `LinearNB`: ``transforms=[None, "log1p", ("l1:10000", "log1p")]``; a tuple
-        is one sequence of steps; ``snb.Bins(16)`` and "quantile_normal" are learned as encodings are. The default is
-        one default value each, and for penalties None, plain naive Bayes, and ``L1(scale="score")``; for sparse rows,
-        unless families are named, plain naive Bayes with a smoothing of 0.01, and multinomial on tf-idf with 0.1. The
-        whole grid of each penalty is judged. Schemes are out of "joint", "ovr" and "ovo".
+        is one sequence of steps; ``snb.Bins(16)`` and "quantile_normal" are learned as encodings are. Each defaults to
+        a single value, except penalties: None, which is plain naive Bayes, and ``L1(scale="score")``. For sparse rows,
+        unless families are named: plain naive Bayes with a smoothing of 0.01, and multinomial on tf-idf with 0.1. The
+        whole grid of each penalty is tried. Schemes are "joint", "ovr" and "ovo".
     others : dict {name: estimator}, optional
-        Any estimators with scikit-learn's `fit` and `predict`, including pipelines: fitted once without each fold, so
-        that none of their steps learns from held-out rows. They need X and y in memory.
+        Any estimators with scikit-learn's `fit` and `predict`, including pipelines. They are refitted for each fold, so
+        that no step learns from held-out rows, and need X and y in memory.
     budget : "auto", str or float, optional
-        By default, "auto", all candidates are judged on one fold first, if it has 100 rows or more; those that may gain
-        0.0005 by it, in expectation, are judged on the other folds. Of a fold of 10,000 rows, or 500 of over 300
-        features, those that may gain 0.003, and none if the best is alone. Penalties of models of several reads are
-        judged from the middle on, as far as scores rise, if rows are few. None judges all of them on all folds, as is
-        done where y has numbers to predict. A limit is of time, 600 or "600s" ("10m", "2h"), or of reads, "20 reads",
-        including the fit to all rows.
-        With a limit of time, all candidates are judged on a ninth of the folds, then on a third, then on all; where
-        time is short, only the best third goes on, and models of several reads take as many as time allows. Candidates
-        that dropped out are in the table with the number of their folds. With a limit of reads, which serve all folds
-        at once, each model may take equally many. A search may exceed its time by a step that began in time.
+        "auto" judges all candidates on one fold first, if it has 100 rows or more; only those with an expected gain of
+        0.0005 are judged on the other folds. With a fold of 10,000 rows, or of 500 rows and over 300 features, the gain
+        must be 0.003, and the best one stops there if no other candidate is left. With few rows, penalties of iterative
+        models are tried from the middle of the grid on, as long as scores rise. None judges all candidates on all
+        folds, as is always done for a numeric y. Or a limit on time, 600 or "600s" ("10m", "2h"), or on reads, "20
+        reads", including the fit to all rows. With a time limit, all candidates are judged on a ninth of the folds,
+        then on a third, then on all; if time is short, only the best third goes on, and iterative models take as many
+        reads as time allows. Candidates that drop out are listed with the number of folds they reached. With a limit on
+        reads, which serve all folds at once, each model may take equally many. A search may run over its time by one
+        step.
     scoring : str, callable or a list of these
-        As for `LinearNBCV`; the first chooses, and the next ones break ties. By default "overall", the mean of
-        accuracy, area under ROC curves and exp(-log loss), and each of these. Where a candidate is a
-        `MarginClassifierCV` or has no probabilities, for sparse rows and for a 2-D y: "accuracy_and_roc_auc", the mean
-        of the two, and each of them. Of numbers "r2", "neg_root_mean_squared_error", "neg_mean_absolute_error",
+        As for `LinearNBCV`; the first decides, and the others break ties. By default "overall", the mean of
+        accuracy, area under ROC curves and exp(-log loss), and each of these. If a candidate is a `MarginClassifierCV`
+        or has no probabilities, for sparse rows and for a 2-D y: "accuracy_and_roc_auc", the mean of the two, and each
+        of them. For a numeric y "r2", "neg_root_mean_squared_error", "neg_mean_absolute_error",
         "neg_mean_squared_error", "d2_poisson", "d2_gamma", "neg_mean_poisson_deviance", "neg_mean_gamma_deviance", or
         functions of a `RegressionEvaluation`; by default the first three, and for counts with zeros "d2_poisson" first.
     positive : label, optional
-        Of two classes, the one that "precision", "recall", "f1", "specificity" and "average_precision" are of, also in
-        the report of the result; the second of the sorted classes by default.
+        Of two classes, the one that "precision", "recall", "f1", "specificity" and "average_precision" refer to, also
+        in reports; the second of the sorted classes by default.
     task : {"classification", "regression"}, optional
-        Whether y has classes or numbers to predict. By default strings, bools and whole numbers are classes, and
-        numbers with fractions are predicted, as are 100 different whole numbers or more of fewer than ten rows each;
-        `models` and `scoring` that are for numbers say so, too. The result says how it took whole numbers.
+        Whether y holds classes or numbers to predict. By default strings, bools and whole numbers are classes;
+        fractions are numbers to predict, as are 100 or more distinct whole numbers with fewer than ten rows each.
+        `models` and `scoring` for regression also decide it. The result says how whole numbers were taken.
+    offset : (n_rows,) or name of a column, optional
+        The logarithm of each row's exposure, to predict rates of counts or of amounts above 0. The candidates are then
+        Poisson or Gamma models, judged by "d2_poisson" or "d2_gamma" on held-out rows with their exposures.
     calibration : {"auto", None}
-        "auto": the probabilities of the best model are calibrated on a sample of rows, each scored by the model that
-        has not seen its fold. It is done only if it lowers the log loss of rows it was not fitted to, and takes five
-        folds at least. None: they stay as they are. Of numbers it has no effect.
+        "auto" calibrates the probabilities of the best model on a sample of rows, each scored by the model that has not
+        seen its fold, but only if this lowers the log loss of other rows. It needs at least five folds. None leaves
+        probabilities as they are. No effect on regressions.
     show : bool, optional
         Print the planned reads first, and the table at the end. By default they are printed except in a notebook.
     progress, n_threads, memory_limit, client
-        As for `LinearNBCV.fit`; the sums of rows prepared in several ways share the limit.
+        As for `LinearNBCV.fit`; the sums under all transforms share the limit.
     keep : {"auto", "memory", "disk", "no"}
         Where rows stay for further reads, under each encoding; as in `SoftmaxRegression.fit`.
 
@@ -170,8 +179,9 @@ def search(
     Raises
     ------
     ValueError, TypeError
-        An argument is wrong: the message names it. Most labels in memory are of one row each. The budget is too small
-        for one candidate: the message has the numbers. Or no candidate could be judged: the message has all reasons.
+        An argument is wrong: the message names it. y looks continuous, as most labels occur once. The budget is too
+        small for one candidate: the message gives the numbers. Or no candidate could be judged: the message gives all
+        reasons.
     DataError
         Data cannot be read.
 
@@ -183,9 +193,9 @@ def search(
 
     Notes
     -----
-    The best candidate is chosen by its scores, so its own score is a little optimistic: judge `best_` on rows that took
-    no part. Held-out rows affect scores in no other way: idf, bins, counters and vocabularies are those of the other
-    rows. Rows that were encoded before, such as those of ``snb.table(..)``, stay as they are.
+    The best of many scores is a little optimistic: evaluate `best_` on rows that the search has not seen. Held-out rows
+    affect scores in no other way: idf, bins, counters and vocabularies are learned from the other rows. Rows that are
+    already encoded, such as those of ``snb.table(..)``, stay as they are.
 
     Examples
     --------
@@ -207,8 +217,13 @@ def search(
     named = {"families": families, "transforms": transforms, "normalize": normalize, "idf": idf}
     named |= {"smoothing": smoothing, "penalties": penalties, "schemes": schemes}
     limits, (X, y) = Budget.of(budget), with_labels(X, y)
-    X, taken = without_columns(X, (groups, folds), weight=sample_weight)
-    groups, folds = (taken.get(part, part) if isinstance(part, str) else part for part in (groups, folds))
+    X, sample_weight = with_weights(X, sample_weight)
+    beside = groups, folds, offset
+    X, taken = without_columns(X, beside)
+    groups, folds, offset = (taken.get(part, part) if isinstance(part, str) else part for part in beside)
+    if offset is not None:
+        task = NUMBERS if task is None else task
+        check_offset(task, others)
     given = X, y, sample_weight
     other_models = check_others({} if others is None else others)
     chosen = None if models is None else named_models(models)
@@ -221,7 +236,7 @@ def search(
         options = RunOptions(progress, n_threads, memory_limit, client, keeping=keeping)
         about = {"folds": folds, "groups": groups, "seed": seed, "calibration": calibration, "client": client}
         if task == NUMBERS:
-            judging, candidates = _of_numbers(given, chosen, scoring, about, options)
+            judging, candidates = _of_numbers(given, chosen, scoring, about, options, offset)
             left_out, guesses = dict[str, str](), dict[str, float]()
         else:
             encoded = _encoded_for_classes(given, encodings, learned, axes, named, options)
@@ -232,7 +247,7 @@ def search(
             scorer = check_choice("joint", folds, 1, seed, scoring, "best")
             judging = _judging(scoring, scorer, encoded[0].rows, **about)
             judging = replace(judging, walks=limits.given == AUTO)
-            guesses = _guesses(scorer, encoded[0].rows, given[1], given[2], positive)
+            guesses = _guesses(scorer, encoded[0].rows, given, positive)
             candidates, left_out = _candidates(axes, chosen, encoded, judging, options)
         if other_models:
             candidates += others_of(other_models, given, judging)
@@ -247,19 +262,27 @@ def search(
 
 
 def _of_numbers(
-    given: Any, models: dict[str, Any] | None, scoring: Any, about: dict[str, Any], options: RunOptions
+    given: Any,
+    models: dict[str, Any] | None,
+    scoring: Any,
+    about: dict[str, Any],
+    options: RunOptions,
+    offset: Any,
 ) -> tuple[Judging, list[CandidateGroup]]:
     """How regressions are judged, and the candidates; by default such as suit the targets."""
-    rows = opened(*given, labelled=TARGETS, beside=(about["groups"], about["folds"]))
+    rows = opened(*given, labelled=TARGETS, beside=(about["groups"], about["folds"], offset))
     rows.check_read_again("search")
     opened_rows, rows = rows, options.kept(rows)
     if models is None or scoring is None:
         targets = range_of(rows, options)
-        scoring = default_scorings(targets) if scoring is None else scoring
+        if scoring is None:
+            scoring = default_scorings(targets) if offset is None else exposed_scorings(targets)
     scorer = scorer_of_numbers(scoring)
     if models is None:
         models = named_models(default_regressions(opened_rows, targets, scorer))
-    judging = replace(_judging(scoring, scorer, rows, **about), numbers=True)
+    if offset is not None:
+        models = with_exposures(models, scorer)
+    judging = replace(_judging(scoring, scorer, rows, **about), numbers=True, offset=offset)
     return judging, regressions(models, rows, given, judging, options)
 
 
@@ -277,15 +300,18 @@ def _encoded_for_classes(
     return encoded
 
 
-def _guesses(scorer: Scorer, rows: Source, y: Any, weight: Any, positive: Any) -> dict[str, float]:
+def _guesses(scorer: Scorer, rows: Source, given: Given, positive: Any) -> dict[str, float]:
     """The scores of guesses that know only how frequent each class is, of rows with one label each.
 
     Raises where `positive` is none of the classes, before any candidate is judged.
     """
-    labels, weights = (None if one is None else rows.whole_column(one, "y") for one in (y, weight))
+    _, *beside, _ = as_opened(given)
+    labels, weights = (None if one is None else rows.whole_column(one, "y") for one in beside)
     if labels is None or labels.ndim != 1 or (weights is not None and weights.shape != labels.shape):
         return {}
     classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) == 1:
+        raise ValueError(f"y is {classes[0]} in every row, so there is nothing to predict")
     if positive is not None and str(positive) not in map(str, classes.tolist()):
         raise ValueError(f"positive={positive!r} should be one of {classes.tolist()}")
     guesses = guesses_of(classes, np.bincount(codes, weights).astype(float), scorer.needs)

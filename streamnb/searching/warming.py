@@ -1,4 +1,4 @@
-"""Compiles what a container image should hold, by fitting small models of the usual rows."""
+"""Compiles the kernels that a container image should hold, by fitting small models to the usual kinds of rows."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -46,10 +46,10 @@ N_ROWS = 600
 def warm() -> Path:
     """Compile the usual kernels and keep them on disk, so that first fits on this machine start at once.
 
-    For container images, and where the first user should not wait. Small models are fitted on rows that come with
-    scikit-learn, and each predicts. Naive Bayes, linear models and ``search`` take dense float64, float32 and uint8
-    rows, CSR rows, texts and, with pyarrow, tables; most CV forms and drop-ins take float64. Less usual models and
-    options compile a few more kernels when they are first used. It prints what it did.
+    For container images, and wherever the first user should not have to wait. Small models are fitted on rows that come
+    with scikit-learn, and each predicts. Naive Bayes, linear models and ``search`` take dense float64, float32 and
+    uint8 rows, CSR rows, texts and, with pyarrow, tables; most CV forms and drop-ins take float64. Less usual models
+    and options compile a few more kernels when they are first used. It prints what it did.
 
     Kernels depend on the processor and on the versions of Python, numba and streamnb: warm the cache on the kind of
     machine, and as the user, that will use it.

@@ -17,7 +17,7 @@ from streamnb.rows.row_blocks import Chunk, CSRChunk
 from streamnb.solving.normal_models import Basis, CovariancePath
 
 TILE, SCREENED = 256, 4096  # rows scored, or decided, at once
-CURE = "take fewer shrinkages, folds or features, or covariance='pooled'"
+CURE = "use fewer shrinkages, folds or features, or covariance='pooled'"
 UNIT = 2.0**-24  # unit roundoff of single precision
 LARGEST, LONGEST = 2.0**50, 2.0**30  # weights and lengths of rows whose squares do not overflow in single precision
 FLATTEST = 1e-8  # smallest eigenvalue of correlations by whose root rows are divided

@@ -191,8 +191,7 @@ class Score(Criterion):
 
     def scores(self, stats: ClassStats) -> np.ndarray:
         options: dict[str, Any] = {"scheme": self.scheme, "reference": self.reference, "smoothing": self.smoothing}
-        path = solve(stats, self.family, **options)
-        return path.breakpoints("score")
+        return solve(stats, self.family, **options).breakpoints("score")
 
 
 class OfCells(Criterion):
@@ -317,7 +316,7 @@ def value_table_scores(stats: ClassStats, criterion: Criterion, of_counts: Calla
         return _in_blocks(stats, of_presence)
     bins, n_bins = found_in(stats.tables), criterion.n_bins
     if criterion.values == "value" and bins.grid.mode != "value":
-        raise ValueError("values='value' needs the values one by one; scan(histogram='value'), or take values='bins'")
+        raise ValueError("values='value' needs the values one by one; scan(histogram='value'), or use values='bins'")
 
     def of_bins(columns: slice) -> np.ndarray:
         counts = bins.counts_of(columns)

@@ -13,15 +13,15 @@ import numpy as np
 from scipy.special import logsumexp
 
 from streamnb.core import arguments, memory, messages, row_checks
-from streamnb.core.descriptions import shown
+from streamnb.core.persistence import shown
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.reference import JudgedRows
 from streamnb.evaluation.scorers import Scorer, check_scorer
-from streamnb.fits.fit import answered
-from streamnb.fits.passes import Pass, TotalsOfRead
 from streamnb.models.grid_weights import DOUBLE, in_range
 from streamnb.models.linear import LinearModel
 from streamnb.passes.contract import PassTask, Reading, Report, RunOptions, Wants
+from streamnb.passes.fit import answered
+from streamnb.passes.passes import Pass, TotalsOfRead
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import Penalty, at_point
 from streamnb.rows.boundary import Survey, as_chunk, checked
@@ -32,8 +32,7 @@ from streamnb.rows.splits import Folding, check_learns
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.selection import grid_models
 from streamnb.selection.covariance_models import CovarianceModels
-from streamnb.selection.fold_judge import FoldJudge, check_sheet, counts_of
-from streamnb.selection.folded_scan import check_same_folds, without_split
+from streamnb.selection.folded_scan import FoldJudge, check_same_folds, check_sheet, counts_of, without_split
 from streamnb.selection.grid_models import GridModels, NestedApart, rows_of
 from streamnb.selection.score_table import GridScores
 from streamnb.solving.normal_models import CovariancePath
@@ -105,7 +104,7 @@ class Candidate:
         if family.covariant and np.count_nonzero(stats.weight) < 2:
             fold, seen = split % self.stats.n_folds, stats.classes[stats.weight > 0.0].tolist()
             raise ValueError(
-                f"y holds one class only ({seen}) outside fold {fold}; take fewer folds, another seed, or folds= that "
+                f"y holds one class only ({seen}) outside fold {fold}; use fewer folds, another seed, or folds= that "
                 "mix the classes"
             )
         with of_columns_outside(split % self.stats.n_folds, self.by_split is not None):
@@ -355,8 +354,8 @@ def _check_costs(
     if seconds > LONG:
         messages.warn(
             f"judging {stats.n_rows:,} rows by {models} will take up to about {seconds / 60:,.0f} minutes of one core; "
-            "progress=True shows how far it is, and fewer taus (penalty=snb.L1(n_taus=5, scale='score')), fewer "
-            "repeats or features, or some of the rows take less"
+            "progress=True shows progress, and fewer taus (penalty=snb.L1(n_taus=5, scale='score')), repeats, "
+            "features or rows take less"
         )
 
 
@@ -387,13 +386,14 @@ def judged_together(
     if sampled:
         learned = passes[0].statistic.models.shell.options.takes_missing
         passes.append(Pass(SampleTask(stats.classes, stats.folding, sampled, missing=learned)))
-    found, _, report = yield from answered(passes, rows, run_options, stats.folding, "scoring")
+    found, report = yield from answered(passes, rows, run_options, stats.folding, "scoring")
     by_group = [found[first : first + len(splits)] for first in range(0, len(passes) - bool(sampled), len(splits))]
     unseen = grid_models.of_each(by_group[: len(groups)], groups, grids)
     seen: list[Any] = grid_models.of_each(by_group[len(groups) :], groups, grids) if train else [()] * len(grids)
     judged = []
     for candidate, own, known, models in zip(candidates, unseen, seen, grids, strict=True):
-        judged.append(candidate.judged(splits, own, known, _singular(models)))
+        singular = np.any([one.singular for one in models], axis=0)  # of some split
+        judged.append(candidate.judged(splits, own, known, singular))
     return judged, report, found[-1].drawn() if sampled else None
 
 
@@ -443,19 +443,14 @@ def _passes(
     return passes
 
 
-def _singular(grids: Sequence[GridModels | CovarianceModels]) -> np.ndarray:
-    """The points at which the models of some split do not exist, (G,) bool."""
-    return np.any([getattr(models, "singular", np.zeros(models.shape[0], bool)) for models in grids], axis=0)
-
-
 JUDGED = "bernoulli", "multinomial", "poisson"
 
 
 def fold_likelihood(path: WeightPath) -> np.ndarray:
     """The mean log likelihood of held-out rows under the models of a path, from sums of folds; reads no data.
 
-    For each fold, the same path is solved from the sums of the other folds. It is how penalties of private statistics
-    are chosen: reading rows once more would tell more about them, and sums of folds cost nothing further.
+    For each fold, the same path is solved from the sums of the other folds. Use it to choose penalties for private
+    statistics: reading rows once more would reveal more about them, while sums of folds cost nothing further.
 
     Parameters
     ----------
@@ -478,7 +473,7 @@ def fold_likelihood(path: WeightPath) -> np.ndarray:
     -----
     Under family parameters t of the pooled rows and t + w_k of class k, the log likelihood of the rows of a fold is
     linear in their sums, ``sum_k w_k S_k - N_k (A(t + w_k) - A(t))`` with the cumulant function A. Features count as
-    independent given the class, so that it is a measure of the fit of weights, and not of accuracy.
+    independent given the class, so it measures the fit of the weights, not accuracy.
 
     Examples
     --------
@@ -504,7 +499,10 @@ def fold_likelihood(path: WeightPath) -> np.ndarray:
         models = weight_path(problem.stats.without_fold(fold), problem.family, path.penalty, **asked)
         pooled = _pooled(models)
         for point, model in enumerate(models):
-            weights = model.coef_ if len(model.coef_) > 1 else _of_two(model.coef_[0], models)
+            weights = model.coef_
+            if len(weights) == 1:  # of two classes, the difference of their weights against the pooled rows
+                shares = models.problem.stats.weight / models.problem.stats.total_weight
+                weights = np.stack([-shares[1] * weights[0], shares[0] * weights[0]])
             total[point] += _log_likelihood(name, held_out, problem.family.moment, weights, pooled)
         weight += held_out.weight.sum()
     return total / weight
@@ -515,12 +513,6 @@ def _pooled(path: WeightPath) -> np.ndarray:
     stats, family = path.problem.stats, path.problem.family
     sums = stats.table(family.moment).totals() + 1.0
     return family.link(sums / (sums.sum() if family.coupled else stats.total_weight + 2.0))
-
-
-def _of_two(weights: np.ndarray, path: WeightPath) -> np.ndarray:
-    """Weights of both classes against the pooled rows, from their difference, (2, n_features)."""
-    shares = path.problem.stats.weight / path.problem.stats.total_weight
-    return np.stack([-shares[1] * weights, shares[0] * weights])
 
 
 def _log_likelihood(name: str, held_out: ClassStats, moment: str, weights: np.ndarray, pooled: np.ndarray) -> float:

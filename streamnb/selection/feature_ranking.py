@@ -18,7 +18,7 @@ from streamnb.selection.criteria import CRITERIA, VALUES, Criterion, OfCells
 from streamnb.stats.class_stats import ClassStats, check_stats
 from streamnb.stats.row_sample import SampleTask
 
-CURE = "take fewer rows of each class, fewer candidates, or give a larger memory_limit"
+CURE = "use fewer rows of each class, fewer candidates, or give a larger memory_limit"
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +123,7 @@ def sample_rows(
     if stats.folding is not None and stats.folding.by != "rows":
         raise ValueError(
             f"stats were scanned with folds by {stats.folding.by!r}, which the rows do not tell; scan with folds=5 or "
-            "another number, or take snb.FeatureSelector, which splits the rows itself"
+            "another number, or use snb.FeatureSelector, which splits the rows itself"
         )
     source, kept = opened_through(stats.step, X, y, sample_weight), None
     if columns is not None:
@@ -153,7 +153,7 @@ def sampled(
 @persistence.register
 @dataclass(frozen=True, eq=False)
 class FeatureRanking(persistence.Saved):
-    """Scores of features, and the ranking by these.
+    """Scores of features, and their ranking.
 
     Scores by "mutual_info", "gain_ratio", "symmetrical_uncertainty", "kullback_leibler" and "one_r" use presence alone,
     unless `rank_features` was given `values`. They cannot see a feature with the values {1, 2} in one class and
@@ -164,7 +164,7 @@ class FeatureRanking(persistence.Saved):
     by : str
         The criterion.
     scores : (n_features,) float64
-        A higher score means that the feature tells more about the class; never NaN.
+        Higher means more informative about the class; never NaN.
     ranking : (n_features,) int
         Features, best first; features of equal score in column order. ``ranking[:k]`` are the k best.
     pvalues : (n_features,) float64 or None
@@ -252,7 +252,7 @@ def scored(stats: ClassStats, by: str, criterion: Criterion) -> tuple[np.ndarray
     if criterion.lowest >= 0.0 and stats.negatives:
         raise ValueError(
             f"Negative values in data passed to by={by!r}: the scanned rows held {stats.negatives}; values should be "
-            "at least 0 (shift or clip them, or take by='f_classif')"
+            "at least 0 (shift or clip them, or use by='f_classif')"
         )
     scores = criterion.scores(stats)
     return scores, criterion.pvalues(stats, scores)

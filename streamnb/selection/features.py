@@ -87,8 +87,7 @@ class PairScan(ClassScan):
     called = "PairScan"
 
     def partial(self) -> Accumulator:
-        known = self.moments, RowOptions(), self.classes, None, self.memory_limit
-        return Accumulator(*known, how=self.how)
+        return Accumulator(self.moments, RowOptions(), self.classes, None, self.memory_limit, how=self.how)
 
     def add(self, partial: Any, block: Block) -> None:
         """Check one block of rows and add its values."""
@@ -426,7 +425,7 @@ def rank_features(
     smoothing: float = 1.0,
     sample: Any = None,
 ) -> FeatureRanking:
-    """Score features by how much they tell about the class, or search for a good subset; reads no data.
+    """Score features by how informative they are about the class, or search for a good subset; reads no data.
 
     Parameters
     ----------
@@ -469,7 +468,7 @@ def rank_features(
         or hold negative values where the criterion takes none; "f_classif" has no more rows than classes;
         "poisson_log_ratio" has an infinite ratio because there is no smoothing; `values` needs a histogram that the
         statistics lack, or the criterion uses sums; a search does not support the family or penalty, is to find more
-        features than there are, or lacks the `sample` or the moment that it needs.
+        features than there are, or lacks a `sample` or moment that it needs.
 
     Notes
     -----

@@ -9,36 +9,35 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
 from hashlib import sha256
+from operator import ne
 from typing import Any
 
 import numpy as np
 
 from streamnb.core import memory, messages
-from streamnb.core.descriptions import described
+from streamnb.core.persistence import described
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.scorers import Scorer, check_scorer
-from streamnb.fits.fit import Fit
-from streamnb.fits.passes import Pass
-from streamnb.models.calibrating import AUTO
-from streamnb.passes.contract import Reading, ReadRequest, Report, RunOptions
-from streamnb.problem.schemes import Scheme
-from streamnb.selection.fold_judge import FoldJudge, check_sheet
-from streamnb.selection.folded_scan import ScannedRows
-from streamnb.selection.out_of_fold import (
+from streamnb.models.calibrating import (
+    AUTO,
     ENOUGH_ROWS,
     LEAST_FOLDS,
     calibrated_out_of_fold,
     check_calibration,
     check_enough_classes,
 )
+from streamnb.passes.contract import Reading, ReadRequest, Report, RunOptions
+from streamnb.passes.fit import Fit
+from streamnb.passes.passes import Pass
+from streamnb.problem.schemes import Scheme
+from streamnb.selection.folded_scan import FoldJudge, ScannedRows, check_sheet
 from streamnb.selection.score_table import GridScores, check_defined
-from streamnb.stats.row_sample import SampleTask, sample_size
-from streamnb.training.data import TrainingData
-from streamnb.training.fitting import DescentMethod
-from streamnb.training.learner import FittedModel
-from streamnb.training.method import Method, Trained, Trainer
-from streamnb.training.objectives import features_used
-from streamnb.training.reading import (
+from streamnb.solving.data import TrainingData
+from streamnb.solving.fitting import MANY, DescentMethod
+from streamnb.solving.learner import FittedModel
+from streamnb.solving.method import Method, Trained, Trainer
+from streamnb.solving.objectives import features_used
+from streamnb.solving.reading import (
     WEIGHTS_KEY,
     FactoredWeights,
     JudgedWeights,
@@ -47,12 +46,15 @@ from streamnb.training.reading import (
     n_used,
     prepared_alike,
 )
-from streamnb.training.row_path import RowPath, RowsInMemory
+from streamnb.solving.row_path import RowPath, RowsInMemory
+from streamnb.stats.row_sample import SampleTask, sample_size
 
 DIGITS = 12  # of scores; further digits may depend on the order in which weights were added up
 PATIENCE = 5  # a model stops after at least this many reads without a better score on its fold
 FEW_SCORES = 1 << 20  # of rows and classes, of which models take less time than Python does between reads
 LEAST_POINTS = 3
+MOST_WEIGHTS = 1 << 14  # of models that start from others, all of which stay in memory with their steps
+ROWS_A_WEIGHT = 10
 CLEAR = 2.0  # standard errors; the best of many numbers of reads is often one above
 
 
@@ -190,13 +192,12 @@ class FoldModel:
 
 def title_of(number: int, passes: Sequence[Pass], models: Sequence[FoldModel], scorer: Scorer) -> str:
     """The title of the progress bar, with the mean score and objective of the best point so far."""
-    n_active, known = 0, dict[int, list[tuple[float, float]]]()
-    for model in models:
-        n_active += not model.ended
-        if model.reached and model.scores and not model.ended:
+    active, known = [model for model in models if not model.ended], dict[int, list[tuple[float, float]]]()
+    for model in active:
+        if model.reached and model.scores:
             score = model.scores[model.after(number - 1)][0][0]
             known.setdefault(model.point, []).append((score, model.objectives[-1]))
-    title = f"read {number} of {n_active} models"
+    title = f"read {number} of {len(active)} models"
     if not known:
         return title
     score, objective = max((np.mean(of_point, axis=0) for of_point in known.values()), key=lambda pair: pair[0])
@@ -269,8 +270,8 @@ class ModelGroups:
         if self.n_groups > 1:
             messages.warn(
                 f"{self.n_models} models take {memory.size(self.n_models * self.model_bytes)}, more than memory_limit "
-                f"allows beside the sums of the scan: they go in {self.n_groups} groups of {self.at_once}, one after "
-                f"the other, each of which reads the rows up to {max_passes} times; a larger memory_limit, or fewer "
+                f"allows beside the sums of the scan: they are trained in {self.n_groups} groups of {self.at_once}, "
+                f"each of which reads the rows up to {max_passes} times; a larger memory_limit, or fewer "
                 "penalties or folds, read them less often"
             )
 
@@ -289,10 +290,13 @@ def groups_of(scanned: ScannedRows, n_folds: int) -> ModelGroups:
 
 def judged_in_memory(scanned: ScannedRows) -> bool:
     """Whether models without each fold are judged from rows in memory, which are fewer than columns."""
-    stats, folding = scanned.stats, scanned.stats.folding
-    if scanned.rests or folding is None or folding.n_splits > folding.n_folds:
+    stats, folding, scan = scanned.stats, scanned.stats.folding, scanned.scan_report
+    repeated = folding is None or folding.n_splits > folding.n_folds
+    if scanned.rests or repeated or scanned.shared.read.sites is not None:
         return False
-    return scanned.learner.judged_in_memory(stats, scanned.shared, scanned.grid, scanned.options, scanned.scan_report)
+    n_classes, row_bytes = 0 if stats.multilabel else len(stats.classes), scan.bytes / max(scan.rows, 1)
+    sizes = stats.n_rows, len(features_used(stats)), n_classes
+    return scanned.learner.judged_in_memory(*sizes, row_bytes, scanned.grid, scanned.options)
 
 
 def check_models(scanned: ScannedRows) -> None:
@@ -313,12 +317,17 @@ def judged_models(
     most_reads: int | None = None,
     time_is_up: Callable[[], bool] | None = None,
 ) -> Reading[tuple[list[FoldModel], Report]]:
-    """Models of all points, without each of `folds` or of all folds, judged after every read; and the report.
+    """Models of all points, without each of `folds` or of all folds; and the report.
 
-    Takes at most `most_reads` reads in all, whatever the number of groups, or stops once `time_is_up`. A checkpoint
-    is a folder with one file per read.
+    They are judged after every read, but for those that start from others, which are judged at their end. Takes at most
+    `most_reads` reads in all, whatever the number of groups, or stops once `time_is_up`. A checkpoint is a folder with
+    one file per read.
     """
     stats, learner, grid = scanned.stats, scanned.learner, scanned.grid
+    n_weights, sites = stats.n_features * learner.method.n_rows(stats), scanned.shared.read.sites
+    many = most_reads is None and starts_from_middle(learner.method, grid, stats.n_rows, n_weights)
+    if many and sites is None:
+        return (yield from _models_from_middle(scanned, scorer, folds, time_is_up))
     if folds is None:
         folds = range(len(stats.folds))
     groups, max_passes = groups_of(scanned, len(folds)), learner.max_passes
@@ -326,7 +335,7 @@ def judged_models(
     if most_reads is not None:
         max_passes = min(max_passes, most_reads // groups.n_groups - learner.method.scoring_reads)
         if max_passes < 2:
-            raise ValueError(f"{most_reads} reads are too few for models that go in {groups.n_groups} groups")
+            raise ValueError(f"{most_reads} reads are too few for models that are trained in {groups.n_groups} groups")
     needs = scorer.needs if learner.scheme == "joint" else scorer.needs - {"probabilities"}
     scheme = learner.scheme_of(stats)
     judge = FoldJudge(stats.classes, needs, len(grid) * len(stats.folds), stats.multilabel)
@@ -345,7 +354,7 @@ def judged_models(
             trainer = learner.trainer(data(model.fold), grid[model.point], max_passes, held_out)
             fits.append(model.training(trainer, time_is_up))
         title = partial(title_of, models=group, scorer=scorer)
-        _, more = yield from scanned.train(fits, f"folds-{number:02}-read", title)
+        _, more = yield from scanned.train(fits, f"folds-{groups.n_models:02}-{number:02}-read", title)
         report += more
         # memory is for the next group; models that share would be others if trained again by themselves
         if groups.n_groups > 1 and not learner.method.shares:
@@ -355,12 +364,45 @@ def judged_models(
     return found, report
 
 
+def starts_from_middle(method: Method, grid: Sequence[dict[str, Any]], n_rows: int, n_weights: int) -> bool:
+    """Whether models start from those of the middle point: of many rows, so that fewer reads are hardly ever better."""
+    many = n_rows >= max(MANY, ROWS_A_WEIGHT * n_weights) and n_weights <= MOST_WEIGHTS
+    return many and _of_l2(method, grid)
+
+
+def _of_l2(method: Method, grid: Sequence[dict[str, Any]]) -> bool:
+    """Whether models of the points, which differ in l2, can start from each other."""
+    alike = isinstance(method, DescentMethod) and method.starts is None and not any(point["l1"] for point in grid)
+    return alike and len(grid) >= LEAST_POINTS
+
+
+def _models_from_middle(
+    scanned: ScannedRows, scorer: Scorer, folds: Sequence[int] | None, time_is_up: Callable[[], bool] | None
+) -> Reading[tuple[list[FoldModel], Report]]:
+    """As `judged_models`: those of the middle point, then others, which go on from the ends of these."""
+    starts, others = dict[int | None, Any](), [*range(len(scanned.grid))]
+    found, report = list[FoldModel](), Report()
+    for points in [others.pop(len(others) // 2)], others:
+        models, more = yield from judged_models(
+            _starting_from(starts, scanned, points), scorer, folds, time_is_up=time_is_up
+        )
+        for model in models:
+            model.point, starts[model.fold] = points[model.point], model.outcome
+        found, report = found + models, report + more
+    return found, report
+
+
+def _starting_from(starts: dict[int | None, Any], scanned: ScannedRows, points: Sequence[int]) -> ScannedRows:
+    """The rows for models of some points, which start from others."""
+    method: Any = scanned.learner.method
+    learner = replace(scanned.learner, method=method.comparing(starts))
+    return replace(scanned, learner=learner, grid=[scanned.grid[point] for point in points])
+
+
 def walks_along(scanned: ScannedRows) -> bool:
-    """Whether models of the points can start from each other: points differ in l2, and rows are few."""
-    rows, method = scanned.shared.read, scanned.learner.method
+    """Whether models start from each other one by one: rows are few."""
     few = scanned.stats.n_rows * len(scanned.stats.classes) <= FEW_SCORES
-    of_l2 = isinstance(method, DescentMethod) and not any(point["l1"] for point in scanned.grid)
-    return few and of_l2 and rows.sites is None and len(scanned.grid) >= LEAST_POINTS
+    return few and scanned.shared.read.sites is None and _of_l2(scanned.learner.method, scanned.grid)
 
 
 def walked_models(
@@ -376,11 +418,9 @@ def walked_models(
     weights of the point before, ends once a step gains little, and is judged at its end. `known` are models of some of
     these folds. Returns the models of points that have all of them.
     """
-    learner, grid, report = scanned.learner, scanned.grid, Report()
+    grid, report = scanned.grid, Report()
     of_points = [{model.fold: model for model in of_point} for of_point in models_by_point(known, len(grid))]
-    starts: dict[int | None, np.ndarray] = {}
-    method: Any = learner.method
-    comparing = replace(scanned, learner=replace(learner, method=method.comparing(starts)))
+    starts: dict[int | None, Any] = {}
 
     def score_of(point: int) -> Reading[float]:
         """The mean score of a point, whose missing models are trained first."""
@@ -388,13 +428,12 @@ def walked_models(
         models = of_points[point]
         missing = [fold for fold in folds if fold not in models]
         if missing:
-            alone = replace(comparing, grid=[grid[point]])
+            alone = _starting_from(starts, scanned, [point])
             found, more = yield from judged_models(alone, scorer, missing, time_is_up=time_is_up)
             report += more
             for model in found:
-                model.point = point
-                models[model.fold] = model
-        starts.update({fold: model.outcome for fold, model in models.items() if model.outcome is not None})
+                model.point, models[model.fold] = point, model
+        starts.update({fold: model.outcome for fold, model in models.items()})
         return _mean_score([models[fold] for fold in folds])
 
     first = best = _middle(of_points)
@@ -479,14 +518,16 @@ def scores_by_reads(scanned: ScannedRows, models: Sequence[FoldModel], scorer: S
         if not of_point:
             continue
         allowed = learner.method.final_max_passes(_outcomes(of_point))
-        for n_reads in range(1, max(1, *(len(model.reached) for model in of_point)) + 1):
+        most = min(max(1, *(len(model.reached) for model in of_point)), learner.max_passes)
+        each = max(len(model.scores) for model in of_point) > 1  # else they were judged at the end alone
+        for n_reads in range(1 if each else most, most + 1):
             at = [model.after(n_reads) for model in of_point]
             points.append({**point, "max_passes": n_reads if allowed is None else allowed})
             found.append([model.scores[i] for model, i in zip(of_point, at, strict=True)])
             used.append(np.mean([model.used[i] for model, i in zip(of_point, at, strict=True)], axis=0))
     n_used, classes = np.rint(used).astype(np.int64), stats.classes
     n_features = learner.scheme_of(stats).of_each_class(n_used[:, :-1], n_used[:, -1], len(classes))
-    each = {}
+    by_name = {}
     for k, one in enumerate(scorer.each):
         values, per_class, errors = ([[score[k][i] for score in splits] for splits in found] for i in range(3))
         check_defined(one, scores := np.array(values))
@@ -496,10 +537,10 @@ def scores_by_reads(scanned: ScannedRows, models: Sequence[FoldModel], scorer: S
         bounds = None
         if errors[0][0] is not None and np.any(errors):
             bounds = np.array(errors)
-        each[one.name] = GridScores(points, scores, kept, n_used[:, -1], n_features, classes, bounds)
-    first = each[scorer.name]
+        by_name[one.name] = GridScores(points, scores, kept, n_used[:, -1], n_features, classes, bounds)
+    first = by_name[scorer.name]
     if scorer.others:
-        return replace(first, named=each)
+        return replace(first, named=by_name)
     return first
 
 
@@ -532,8 +573,8 @@ def _clear_gains(scores: GridScores) -> np.ndarray:
 
     The error is that of the mean difference over the folds where all scores are defined.
     """
-    reads = np.array([point["max_passes"] for point in scores.grid])
-    last = np.append(reads[1:] <= reads[:-1], True)
+    penalties = [{**point, "max_passes": 0} for point in scores.grid]
+    last = np.array([*map(ne, penalties, penalties[1:]), True])
     defined = ~np.isnan(scores.scores).any(axis=0)
     n_folds = np.count_nonzero(defined)
     if n_folds < 2:  # one fold does not tell what is chance
@@ -544,9 +585,12 @@ def _clear_gains(scores: GridScores) -> np.ndarray:
 
 
 def scores_by_read(scores: GridScores, point: int) -> np.ndarray:
-    """The mean scores of a point's penalty after each read, up to the reads of the point."""
-    n_reads = scores.grid[point]["max_passes"]
-    return scores.mean[point + 1 - n_reads : point + 1]
+    """The mean scores of a point's penalty after each read, up to the reads of the point; NaN where there are none."""
+    found = np.full(scores.grid[point]["max_passes"], np.nan)
+    for one, score in zip(scores.grid[: point + 1], scores.mean, strict=False):
+        if {**one, "max_passes": len(found)} == scores.grid[point]:
+            found[one["max_passes"] - 1] = score
+    return found
 
 
 # ---- the model of all rows -------------------------------------------------------------------------------------------

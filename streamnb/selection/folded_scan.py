@@ -1,23 +1,32 @@
-"""Scans rows for the statistics of all rows and of the rows outside each fold."""
+"""Scans rows for the statistics of all rows and of the rows outside each fold, and judges the models of folds."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from streamnb.core import memory, row_checks
 from streamnb.encoding.learning import StepsOfFolds, prepared
-from streamnb.fits.fit import Fit, reads_of, together
-from streamnb.fits.passes import Pass
+from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.reference import ReferenceGroups
+from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.contract import Reading, Report, RunOptions, T
+from streamnb.passes.fit import Fit, reads_of, together
+from streamnb.passes.passes import Pass
 from streamnb.rows.preparing import FeatureScale, LearnedStep, RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan, run_scans
+from streamnb.solving.data import TrainingData, TrainingRows, is_dense_store
+from streamnb.solving.learner import Learner
+from streamnb.solving.objectives import inverse_frequency
 from streamnb.stats.class_stats import ClassStats
-from streamnb.training.data import TrainingData, TrainingRows, is_dense_store
-from streamnb.training.learner import Learner
-from streamnb.training.objectives import inverse_frequency
+from streamnb.stats.grouping import known_codes
+
+# Sums of all rows and of those outside each fold, by the name of a map, and what the read did.
+FoldedSums = tuple[dict[str, ClassStats], dict[str, dict[int, ClassStats]], Report]
 
 
 def whole(stats: ClassStats) -> ClassStats:
@@ -46,7 +55,7 @@ def scan_maps(
     steps: StepsOfFolds,
     rows: Source,
     options: RunOptions,
-) -> Reading[tuple[dict[str, ClassStats], dict[str, dict[int, ClassStats]], Report]]:
+) -> Reading[FoldedSums]:
     """Statistics of each map of columns, or after the learned step, from one read; see `scan_folds`.
 
     `scan_of` returns the scan of a map, over all rows (None) or outside the fold of a split, which applies a step.
@@ -65,7 +74,7 @@ def scan_folds(
     rows: Source,
     options: RunOptions,
     step: LearnedStep | None,
-) -> Reading[tuple[dict[str, ClassStats], dict[str, dict[int, ClassStats]], Report]]:
+) -> Reading[FoldedSums]:
     """Statistics of all rows, by the names of scans with the same folds, from one read.
 
     `outside` has a scan of the rows outside the fold of each split, if preparation is learned by fold: their statistics
@@ -150,19 +159,11 @@ class ScannedRows:
         self,
         fits: Iterable[Fit[T]],
         name: str,
-        title: Callable[[int, Sequence[Pass]], str] = lambda number, passes: f"read {number} of {len(passes)} models",
+        title: Callable[[int, Sequence[Pass]], str] = lambda number, passes: f"read {number}, models: {len(passes)}",
     ) -> Reading[tuple[list[T], Report]]:
         """Run fits of models without a fold in reads that they share, with a file of this name for each read."""
-        fit, before = together(fits, self.options.threads), np.array([part.n_rows for part in self.stats.folds])
-        return reads_of(
-            fit,
-            self.shared.read,
-            self.options,
-            self.stats.folding,
-            name,
-            title,
-            check=lambda _, rows: check_same_folds(rows, before),
-        )
+        fit = together(fits, self.options.threads)
+        return reads_of(fit, self.shared.read, self.options, self.stats.folding, name, title)
 
 
 def scan_to_train(
@@ -223,3 +224,97 @@ def _scan_rows(
         by_fold[split] = replace(of_all, options=replace(one, normalize=scan.options.normalize))
     stats, rests, report = yield from scan_folds({"all": of_all}, {"all": by_fold}, rows, options, step)
     return stats["all"], rests["all"], report
+
+
+# ---- judging models of folds -----------------------------------------------------------------------------------------
+
+KEPT_SCORES = 1 << 25  # exact scores that all evaluations together may keep, and as many numbers in histograms
+
+
+@dataclass(frozen=True, eq=False)
+class FoldJudge:
+    """Judges the models of all folds, whether they were solved before the read or are trained by it.
+
+    Attributes
+    ----------
+    classes : (K,)
+    needs : what the evaluations have to count
+    n_models : int
+        The number of models of all folds, which share the scores that may be kept.
+    multilabel : bool
+        Whether rows have any number of labels.
+    n_rows : int or None
+    rows : (n_splits, K) or None
+        The numbers of rows, and of those of each class in each split, if each read is to be compared with them.
+    """
+
+    classes: np.ndarray
+    needs: frozenset[str]
+    n_models: int
+    multilabel: bool = False
+    n_rows: int | None = None
+    rows: np.ndarray | None = None
+
+    def evaluation(self, scheme: Any, n_models: int, nested: bool = False) -> Evaluation:
+        """An evaluation of models, without rows."""
+        exact_rows, n_bins, _ = _sizes(self.n_models, len(self.classes), self.needs, self.multilabel)
+        reference = None
+        if "reference" in self.needs:
+            reference = ReferenceGroups.of(scheme, nested)
+        return Evaluation(
+            len(self.classes),
+            self.needs - {"reference"},
+            multilabel=self.multilabel,
+            exact_rows=exact_rows,
+            n_bins=n_bins,
+            classes=self.classes,
+            n_models=n_models,
+            reference=reference,
+        )
+
+    def labels(self, given: Any, first_row: int) -> Any:
+        """The codes (n_rows,) or the indicator (n_rows, K) of given labels; raise for labels that the scan lacks."""
+        y: Any = row_checks.check_y(given)
+        if self.multilabel:
+            if y.ndim != 2 or y.shape[1] != len(self.classes):
+                found = "one label a row"
+                if y.ndim == 2:
+                    found = f"{y.shape[1]} columns"
+                raise ValueError(f"y has {found}; in the first scan it had {len(self.classes)} columns")
+            return y
+        return known_codes(y, self.classes, first_row)
+
+
+def counts_of(labels: Any, splits: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """The number of rows of each class in each of their `splits` (repeats, n_rows), (n_splits, K)."""
+    rows, codes = np.arange(splits.shape[1]), labels
+    if sp.issparse(labels):
+        rows, codes = np.repeat(rows, np.diff(labels.indptr)), labels.indices
+    groups = (splits[:, rows] * shape[1] + codes).reshape(-1)
+    return np.bincount(groups, minlength=shape[0] * shape[1]).reshape(shape)
+
+
+def _sizes(
+    n_models: int, n_classes: int, needs: frozenset[str], multilabel: bool, n_rows: int = KEPT_SCORES
+) -> tuple[int, int, int]:
+    """Rows whose scores are kept one by one, bins of histograms beyond, and bytes of all tallies of `n_rows` rows."""
+    share = KEPT_SCORES // (n_models * n_classes)
+    exact_rows, n_bins = min(max(share, 100), 10_000), min(max(share // 2, 64), 2048)
+    kept = 8 * n_rows if n_rows <= exact_rows else max(8 * exact_rows, 16 * n_bins)
+    per_class = 24 + kept * len(needs & {"ranking", "margin"})
+    per_class += 8 * n_classes * ("confusion" in needs and not multilabel)
+    return exact_rows, n_bins, n_models * n_classes * per_class
+
+
+def check_sheet(
+    n_models: int, models: str, stats: ClassStats, scorer: Scorer, limit: Any, at_once: int = 0, train: bool = False
+) -> None:
+    """Refuse scores that do not fit into memory, of all models or `at_once`, for a fold, or with `train` all rows."""
+    n_rows = stats.n_rows if train else max(fold.n_rows for fold in stats.folds)
+    n_bytes = _sizes(n_models, len(stats.classes), scorer.needs, stats.multilabel, n_rows)[2]
+    n_bytes = n_bytes * (at_once or n_models) // n_models
+    less = ", or a scoring of decisions alone, such as 'f1_micro'"
+    if scorer.needs <= {"hits"}:
+        less = ""
+    cure = f"give a larger memory_limit, or use fewer penalties or folds{less}"
+    memory.check(f"what scoring={scorer.name!r} keeps of {models}", n_bytes, limit, cure)

@@ -13,8 +13,8 @@ from streamnb.core.memory import aligned, bytes_of
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.reference import ComparedRows, JudgedRows, Steps
 from streamnb.evaluation.tallied import kept
-from streamnb.kernels import nested
-from streamnb.models.grid_weights import DOUBLE, Decider, GridWeights, size_of
+from streamnb.kernels import grid_scores
+from streamnb.models.grid_weights import DOUBLE, Decider, GridWeights, Weights, size_of
 from streamnb.models.quadratic import QuadraticModel
 from streamnb.problem.family import column_blocks
 from streamnb.rows.row_blocks import Chunk, ColumnForm
@@ -75,12 +75,14 @@ class GridModels:
         if found and self.decider is None and self.apart is None:
             self._weights = GridWeights.within(most_bytes, found, n_rows)
         self._path = path if self.by_columns else None  # with its statistics
+        self.singular = np.zeros(n_points, bool)
 
     @classmethod
     def joined(cls, several: "Sequence[GridModels]") -> "GridModels":
         """The models of several grids, each with weights in tables by row of weights, as one."""
         joined = copy(several[0])
         joined.shape = sum(models.shape[0] for models in several), several[0].shape[1]
+        joined.singular = np.concatenate([models.singular for models in several])
         joined._intercepts = np.hstack([models._intercepts for models in several])
         joined.apart = TablesApart.joined([cast(TablesApart, models.apart) for models in several])
         return joined
@@ -120,21 +122,15 @@ class GridModels:
         flat[:] = self._intercepts.reshape(-1)
         if self._weights is not None:
             self._weights.add_scores(chunk, rows, flat)
-        else:
-            self._add_by_columns(chunk, rows, flat)
-        return flat.reshape(len(rows), *self._intercepts.shape)
-
-    def _add_by_columns(self, chunk: Chunk, rows: np.ndarray, out: np.ndarray) -> None:
+            return flat.reshape(len(rows), *self._intercepts.shape)
         chunk, every = chunk.picked(rows), np.arange(len(rows))
-        columns = chunk.used_columns()
-        step = max(MARGINS // out.shape[1], 1)
+        columns, step = chunk.used_columns(), max(MARGINS // flat.shape[1], 1)
         for first in range(0, len(columns), step):
             some = columns[first : first + step]
             weights, _ = self._path.grid_weights(some)  # type: ignore[union-attr]
-            ready = GridWeights.in_units(
-                [self._raw(weights, some)], self.shape[1]
-            )  # equal rows have equal scores in any block
-            ready.add_scores(chunk.of_columns(some), every, out)
+            ready = GridWeights.in_units([self._raw(weights, some)], self.shape[1])  # the same bits in any block
+            ready.add_scores(chunk.of_columns(some), every, flat)
+        return flat.reshape(len(rows), *self._intercepts.shape)
 
 
 class QuadraticGrid(GridModels):
@@ -143,7 +139,7 @@ class QuadraticGrid(GridModels):
     def __init__(self, model: QuadraticModel):
         self.shell: Any = model
         self.decider = self.apart = None
-        self.shape = 1, model.scheme.n_rows(len(model.classes_))
+        self.shape, self.singular = (1, model.scheme.n_rows(len(model.classes_))), np.zeros(1, bool)
 
     @property
     def nbytes(self) -> int:
@@ -230,7 +226,7 @@ class TablesApart:
     that each row is read once for all grids.
     """
 
-    def __init__(self, blocks: Sequence[sp.csr_array], intercepts: np.ndarray):
+    def __init__(self, blocks: Weights, intercepts: np.ndarray):
         self.nbytes = sum(block.data.nbytes + block.indices.nbytes for block in blocks)
         self._blocks, self._intercepts = blocks, intercepts
         self._tables: list[GridWeights] = []
@@ -284,15 +280,14 @@ class InOrder(NamedTuple):
     def of(cls, enters: np.ndarray, weights: np.ndarray, n_points: int) -> "InOrder":
         """From the point at which each feature enters, (n,), G for those that never do."""
         order = np.argsort(enters, kind="stable")
-        n_in = np.searchsorted(enters[order], np.arange(n_points), side="right")
-        return cls(order, n_in, weights)
+        return cls(order, np.searchsorted(enters[order], np.arange(n_points), side="right"), weights)
 
     def steps(self, some: ColumnForm, others: ColumnForm, n_some: int, n_others: int, buffer: "StepsBuffer") -> Steps:
         """The steps of the scores of two groups of rows, written to the buffer."""
         n_rows = n_some + n_others
         rows, scores = buffer.of(len(some.values) + len(others.values) + n_rows + 1)
         ends = np.empty(len(self.n_in), np.int64)
-        nested.walk(some, others, n_some, *self, np.zeros(n_rows), np.zeros(n_rows, np.int32), ends, rows, scores)
+        grid_scores.walk(some, others, n_some, *self, np.zeros(n_rows), np.zeros(n_rows, np.int32), ends, rows, scores)
         return Steps(ends, rows[: ends[-1]], scores[: ends[-1]])
 
 
@@ -353,7 +348,7 @@ def nested_of(path: WeightPath) -> NestedApart | None:
     return NestedApart([InOrder.of(*of_row, len(path)) for of_row in zip(found.points, weights, strict=True)])
 
 
-def of_blocks(found: Sequence[sp.csr_array], intercepts: np.ndarray, most_bytes: int) -> TablesApart | None:
+def of_blocks(found: Weights, intercepts: np.ndarray, most_bytes: int) -> TablesApart | None:
     """Models of weights (features, G * R) in consecutive blocks of features, and intercepts (G, R).
 
     None where the tables would take more than `most_bytes`.

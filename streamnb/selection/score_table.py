@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Annotated, Any
 
 import numpy as np
+from scipy import stats
 from scipy.stats import rankdata
 
 from streamnb.core import arguments, messages, persistence, row_checks
@@ -14,7 +15,6 @@ from streamnb.evaluation.scorers import Scorer, as_scorer
 from streamnb.problem.penalties import L1, Penalty, TopK
 from streamnb.problem.points import loaded_point
 from streamnb.rows.splits import as_folding, check_no_splits
-from streamnb.selection.split_intervals import split_interval, standard_error
 from streamnb.solving.weight_paths import WeightPath
 
 RULES = ("best", "parsimonious", "one_se", "per_split")
@@ -198,8 +198,7 @@ class GridScores(persistence.Parameters):
     def class_features(self) -> np.ndarray:
         """For each class the fewest features whose mean score is within 1 % of its best, (K,); -1 without a score."""
         points = self.class_best("parsimonious")
-        fewest = self.n_features_per_class[points, np.arange(len(points))]
-        return np.where(points < 0, -1, fewest)
+        return np.where(points < 0, -1, self.n_features_per_class[points, np.arange(len(points))])
 
     def table(self, repeats: int = 1) -> dict[str, np.ndarray]:
         """The content of `cv_results_`: 1-D arrays with one entry for each grid point, of folds that were repeated."""
@@ -252,7 +251,7 @@ class GridScores(persistence.Parameters):
             n_lacking = np.count_nonzero(missing.any(axis=1))
             messages.warn(
                 f"{n_lacking} of {len(missing)} splits lack rows of a class: no score there for {names}; the means are "
-                "those of the others"
+                "over the others"
             )
 
     def warn_of_penalties(self, point: int, n_features: int, argument: str = "penalty") -> None:
@@ -363,7 +362,7 @@ def check_defined(scorer: Scorer, scores: np.ndarray) -> None:
     if np.isnan(scores).all():
         raise ValueError(
             f"scoring={scorer.name!r} has no value in any of the {scores.shape[1]} splits, as each lacks rows of a "
-            "class; take fewer folds, or folds= that mix the classes"
+            "class; use fewer folds, or folds= that mix the classes"
         )
 
 
@@ -382,7 +381,7 @@ def check_choice(scheme: str, folds: Any, repeats: int, seed: int, scoring: Any,
     for one in scoring if isinstance(scoring, list | tuple) else [scoring]:
         if scheme == "ovo" and isinstance(one, str) and "probabilities" in as_scorer(one).needs:
             raise ValueError(
-                f"scoring={one!r} needs probabilities, which scheme='ovo' has not; take scoring='roc_auc' or "
+                f"scoring={one!r} needs probabilities, which scheme='ovo' lacks; use scoring='roc_auc' or "
                 "'accuracy', or another scheme"
             )
     return scorer
@@ -396,7 +395,7 @@ def check_rule(rule: str, penalty: Penalty | None, scorer: Scorer, scheme: str) 
     if not any(isinstance(part, TopK) and not isinstance(part.k, dict) for part in parts):
         raise ValueError(f"rule='per_split' needs TopK with a grid of numbers to choose from, not penalty={penalty!r}")
     if scorer.per_class is None:
-        raise ValueError(f"rule='per_split' needs a score of each class, which scoring={scorer.name!r} has not")
+        raise ValueError(f"rule='per_split' needs a score of each class, which scoring={scorer.name!r} lacks")
     if scheme == "ovo":
         raise ValueError("rule='per_split' is not for scheme='ovo', whose rows of weights are of pairs of classes")
 
@@ -457,3 +456,46 @@ def points_alike(grid: Sequence[dict[str, Any]], point: int) -> tuple[np.ndarray
 def nearest(k: np.ndarray, wanted: int) -> int:
     """The position of the number nearest to `wanted`, the lower of two."""
     return int(np.lexsort([k, np.abs(k - wanted)])[0])
+
+
+# ---- means over splits -----------------------------------------------------------------------------------------------
+
+APPROXIMATE = "approximate: training sets overlap"
+
+
+def split_interval(scores: np.ndarray, n_folds: int, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper end of an interval of the mean score over splits.
+
+    Models of different splits have learned from much the same rows, so their scores vary together, and ``s^2 / J`` is
+    too small a variance of the mean of J scores. With ``(1 / J + n_test / n_train) s^2`` (Nadeau and Bengio 2003) the
+    interval is ``mean -+ t sqrt(..)``, t the quantile of Student's distribution with J - 1 degrees of freedom. It is
+    approximate: no unbiased variance can be had from the splits.
+
+    Parameters
+    ----------
+    scores : (.., J)
+        NaN where a split has no score.
+    n_folds : int
+        Folds in one repeat, so that ``n_test / n_train = 1 / (n_folds - 1)``.
+    level : float
+
+    Returns
+    -------
+    low, high : (..)
+        NaN with fewer than two scores.
+    """
+    scores = np.asarray(scores, np.float64)
+    defined = ~np.isnan(scores)
+    number = defined.sum(axis=-1)
+    enough = np.maximum(number, 2)
+    mean = np.where(defined, scores, 0.0).sum(axis=-1) / enough
+    squares = np.where(defined, scores - mean[..., None], 0.0) ** 2
+    variance = (1.0 / enough + 1.0 / max(n_folds - 1.0, 1.0)) * squares.sum(axis=-1) / (enough - 1.0)
+    half = np.where(number > 1, stats.t.ppf(0.5 + level / 2.0, enough - 1.0) * np.sqrt(variance), np.nan)
+    return mean - half, mean + half
+
+
+def standard_error(scores: np.ndarray) -> float:
+    """The standard error of the mean of scores, without those that are NaN; 0 for fewer than two."""
+    scores = scores[~np.isnan(scores)]
+    return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else 0.0

@@ -15,12 +15,11 @@ import numpy as np
 from streamnb.core import arguments, memory, persistence
 from streamnb.core.threads import one_thread
 from streamnb.passes.contract import RunOptions
-from streamnb.problem.families import as_family
+from streamnb.problem.families import Together, as_family
 from streamnb.problem.family import Family
 from streamnb.problem.multinomial import Multinomial
 from streamnb.problem.penalties import Custom, Penalty, Pull, TopK, as_penalty, pull_at
 from streamnb.problem.schemes import Scheme, as_scheme, top_class
-from streamnb.problem.together import Together
 from streamnb.rows.source import Source
 from streamnb.selection.criteria import Criterion
 from streamnb.selection.feature_ranking import ClassSample, FeatureSearch, Found
@@ -29,10 +28,12 @@ from streamnb.solving.weight_problem import Problem, check_penalty
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.moment_sums import TABLE
 
-CURE = "take fewer rows of each class, or fewer candidates"
+CURE = "use fewer rows of each class, or fewer candidates"
 FEW = 512  # rows whose contributions stay in the cache until they are rounded
 AT_ONCE = 1 << 22  # scores of rows by models with one feature more
 
+# The features kept, those that would follow, and the scores by number of features.
+Subsets = tuple[list[int], list[int], np.ndarray]
 State = tuple[np.ndarray, ...]  # of a subset: what the scores of rows by its models are made of
 
 
@@ -155,7 +156,7 @@ def judged(
     if not all(weighed):
         raise ValueError(
             f"the sample has no row of fold {weighed.index(False)}, of {len(sample.codes)} rows of {len(weighed)} "
-            "folds; take more rows of each class, or fewer folds"
+            "folds; use more rows of each class, or fewer folds"
         )
     outside = [stats.without_fold(fold) for fold in range(stats.n_folds)]
     parts: AddedScores | CountedScores
@@ -176,17 +177,17 @@ def check_adds_up(by: str, family: Any, scheme: str, penalty: Any) -> Family:
     linear = all(getattr(m, "covariance", "diagonal") == "diagonal" for m in member.members)
     if not (multinomial or each) or not linear:
         raise ValueError(
-            f"{refused} family={member!r}; take a family of features by themselves, such as 'gaussian', 'poisson' or "
+            f"{refused} family={member!r}; use a family of features by themselves, such as 'gaussian', 'poisson' or "
             "'bernoulli', or 'multinomial'"
         )
     for part in penalty.parts if penalty else ():
         if multinomial or isinstance(part, TopK | Custom):
             under = f" with family={member.name!r}" if multinomial else ""
-            raise ValueError(f"{refused} penalty={part!r}{under}; leave the penalty out, or take another one")
+            raise ValueError(f"{refused} penalty={part!r}{under}; leave the penalty out, or use another one")
         if part.tau is None or len(part.tau) != 1:
             raise ValueError(f"penalty={part!r} should have one tau for by={by!r}, which judges features, not taus")
     if multinomial and scheme != "joint":
-        raise ValueError(f"scheme={scheme!r} is not for by={by!r} with family='multinomial'; take scheme='joint'")
+        raise ValueError(f"scheme={scheme!r} is not for by={by!r} with family='multinomial'; use scheme='joint'")
     return member
 
 
@@ -340,7 +341,7 @@ class Wrapper(FeatureSearch):
             what = f"{n_features} features" if n_candidates == n_features else f"{n_candidates} candidates"
             raise ValueError(f"k={self.k} is more than the {what} that by={self.name!r} chooses among")
 
-    def _search(self, models: JudgedSubsets, order: np.ndarray) -> tuple[list[int], list[int], np.ndarray]:
+    def _search(self, models: JudgedSubsets, order: np.ndarray) -> Subsets:
         """The features kept, those that would follow, and the scores by number of features.
 
         Features are indices among the candidates; `order` has them best first by the criterion.
@@ -379,7 +380,7 @@ class ForwardSelection(Wrapper):
 
     name: ClassVar[str] = "sfs"
 
-    def _search(self, models: JudgedSubsets, order: np.ndarray) -> tuple[list[int], list[int], np.ndarray]:
+    def _search(self, models: JudgedSubsets, order: np.ndarray) -> Subsets:
         n_steps = len(order) if self.k is None else self.k
         path, curve = _greedy(models, models.contributions.start(), np.sort(order), 1.0, n_steps)
         n = self._n_kept(np.array(curve))
@@ -408,7 +409,7 @@ class IncrementalSelection(Wrapper):
 
     name: ClassVar[str] = "iwss"
 
-    def _search(self, models: JudgedSubsets, order: np.ndarray) -> tuple[list[int], list[int], np.ndarray]:
+    def _search(self, models: JudgedSubsets, order: np.ndarray) -> Subsets:
         state, chosen, curve = models.contributions.start(), list[int](), list[np.ndarray]()
         for feature in order.tolist():
             scores = models.scores(state, np.array([feature]))[:, 0]
@@ -425,9 +426,9 @@ class IncrementalSelection(Wrapper):
 @persistence.register
 @dataclass(frozen=True)
 class BackwardElimination(Wrapper):
-    """Backward elimination, "backward": starts with all candidates and removes the one that is least missed.
+    """Backward elimination, "backward": starts with all candidates and removes the least useful one.
 
-    That is the feature without which the mean score is best; ties go to the first column, as in scikit-learn's
+    It is the feature without which the mean score is best; ties go to the first column, as in scikit-learn's
     `SequentialFeatureSelector`. The curve begins with one feature, as in all searches. Parameters are those of
     `ForwardSelection`.
 
@@ -443,7 +444,7 @@ class BackwardElimination(Wrapper):
 
     name: ClassVar[str] = "backward"
 
-    def _search(self, models: JudgedSubsets, order: np.ndarray) -> tuple[list[int], list[int], np.ndarray]:
+    def _search(self, models: JudgedSubsets, order: np.ndarray) -> Subsets:
         parts, features = models.contributions, np.sort(order)
         state = parts.start()
         for feature in features.tolist():
@@ -510,7 +511,7 @@ class ExhaustiveSearch(Wrapper):
                 f"candidates={self.candidates} should be at most {MAX_FEATURES}: that is a million subsets"
             )
 
-    def _search(self, models: JudgedSubsets, order: np.ndarray) -> tuple[list[int], list[int], np.ndarray]:
+    def _search(self, models: JudgedSubsets, order: np.ndarray) -> Subsets:
         n = len(order)
         if n > MAX_FEATURES:
             raise ValueError(f"by='exhaustive' takes {MAX_FEATURES} features at most; the sample has {n}")

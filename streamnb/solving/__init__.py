@@ -1,1 +1,1 @@
-"""Solves for weights from statistics and a problem, without rows."""
+"""Weights: by equations from statistics alone, and by descent where a model needs several reads of the rows."""

@@ -223,8 +223,7 @@ class _Classes:
         left = self.at.t_star - tau[:, None] * w.sum(axis=1, keepdims=True)
         gate = self.threshold + self.slopes.at_zero(left)
         free = (side == 0.0) & self.inside & (np.abs(left) > gate)
-        held = (side * w <= 0.0) & (gate > 0.0)
-        return np.where(free, np.sign(left), np.where(held, 0.0, side))
+        return np.where(free, np.sign(left), np.where((side * w <= 0.0) & (gate > 0.0), 0.0, side))
 
     def corrected(self, tau: np.ndarray, w: np.ndarray, side: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return weights, sides and curvature of the solution near w, and where one was found."""

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from scipy.optimize.elementwise import find_root
 
-from streamnb.kernels.smooth_roots import log_roots
+from streamnb.kernels.roots import log_roots
+from streamnb.problem.families import Together
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import Pull
 from streamnb.problem.sides import Sides
-from streamnb.problem.together import Together
 from streamnb.stats.complements import HEAVY
 
 NODES = 0.5 + np.array([-1.0, 0.0, 1.0]) * np.sqrt(0.15)  # of the three-point Gauss rule on [0, 1]
@@ -501,8 +501,7 @@ class Fitted:
             means = means if len(means) == 1 else means[alive]
             groups = means.reshape(-1, len(sides) if len(sides) > 1 else shape[1])
             parameters = family.parameters(groups, lambda group: number(group % shape[1]))
-            normaliser = family.log_normaliser(parameters).reshape(len(means), -1)
-            return parameters.reshape(means.shape), normaliser
+            return parameters.reshape(means.shape), family.log_normaliser(parameters).reshape(len(means), -1)
 
         weights, shifts = np.zeros((*shape, len(sides))), np.zeros(shape)
         if alive.any():

@@ -12,8 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import arguments, messages
-from streamnb.kernels import paths
-from streamnb.kernels.steps import scratch
+from streamnb.kernels import roots
+from streamnb.kernels.table_sums import scratch
 from streamnb.problem.families import as_family
 from streamnb.problem.penalties import L1, Penalty, Pull, TopK
 from streamnb.problem.schemes import OneVsOne, TwoClasses, as_scheme
@@ -57,7 +57,7 @@ class L1Grid:
         rows, union = np.zeros((problem.n_rows, len(self.taus)), np.int64), np.zeros(len(self.taus), np.int64)
         for block in problem.blocks:
             tested, of_block = self._tested(block.equations()), self._of_block(totals, block)
-            paths.count_live(*tested, of_block, self._ends(tested, of_block, block), np.empty_like(union), rows, union)
+            roots.count_live(*tested, of_block, self._ends(tested, of_block, block), np.empty_like(union), rows, union)
         return np.ascontiguousarray(rows.T), union
 
     def _tested(self, unpulled: Equations) -> tuple[Any, ...]:
@@ -68,7 +68,7 @@ class L1Grid:
         """Count the taus, from the smallest on, that leave (coupled: may leave) a weight, (n_columns, R)."""
         ends = np.empty(tested[0].shape[::-1], np.int32)
         bounds = np.maximum.accumulate(np.abs(totals)[:, ::-1], axis=1)[:, ::-1].copy()
-        paths.live_ends(*tested, bounds, 1.0 - 1e-9 if totals.any() else 1.0, scratch(), ends)
+        roots.live_ends(*tested, bounds, 1.0 - 1e-9 if totals.any() else 1.0, scratch(), ends)
         if self.feature_weight is not None:
             ends[self.feature_weight[block.columns] == 0.0] = 0
         return ends
@@ -101,9 +101,9 @@ class L1Grid:
                 of_negative = family.link(*negative) if of_pooled is None else of_pooled
                 links = of_positive, of_negative, sides.pooled, unpulled.close
                 where = *piece, lengths, family.coupled, some[0]
-                n_lost += paths.put_in_order(*where, tested[0], some[1], links, phi, indptr, places, csr, shifts)
+                n_lost += roots.put_in_order(*where, tested[0], some[1], links, phi, indptr, places, csr, shifts)
                 if shifted:
-                    paths.add_shifts(*where, phi if factor is None else phi / factor, shifts, added)
+                    roots.add_shifts(*where, phi if factor is None else phi / factor, shifts, added)
         if n_lost:
             self._find_lost(indptr, *csr, unpulled, sides, of_block, added, factor)
         n = indptr[-1]
@@ -120,7 +120,7 @@ class L1Grid:
         (first, stop), (t_star, _, sd, scored, taus) = piece, tested
         positive, negative = np.empty((2, len(known), lengths[first:stop].sum(dtype=np.int64)))
         for i, sides in enumerate(known):
-            paths.pulled_means(first, stop, t_star, sd, scored, taus, lengths, *sides, positive[i], negative[i])
+            roots.pulled_means(first, stop, t_star, sd, scored, taus, lengths, *sides, positive[i], negative[i])
         return tuple(positive), tuple(negative)
 
     def _moved(
@@ -137,7 +137,7 @@ class L1Grid:
         some, (positive, negative) = (np.empty(most, np.int32), np.empty(most, np.int8)), np.empty((2, most))
         plus, minus, fixed = known
         sides = plus, minus, fixed, *some, positive, negative
-        paths.moved_means(first, stop, *tested, totals, lengths, sides)
+        roots.moved_means(first, stop, *tested, totals, lengths, sides)
         n = lengths[first:stop].sum(dtype=np.int64)
         return some, (positive[:n],), (negative[:n],)
 
@@ -194,8 +194,7 @@ def _both_sides(unpulled: Equations, sides: Sides) -> list[tuple[Any, ...]]:
 def _pieces(offsets: np.ndarray) -> Iterator[tuple[int, int]]:
     """Cut features into pieces with about PIECE weights each; `offsets[j]` weights precede feature j."""
     cuts = np.flatnonzero(np.diff(offsets[:-1] // PIECE)) + 1
-    edges = [0, *cuts.tolist(), len(offsets) - 1]
-    return pairwise(edges)
+    return pairwise([0, *cuts.tolist(), len(offsets) - 1])
 
 
 def _plain(*arrays: np.ndarray) -> Iterator[np.ndarray]:

@@ -10,16 +10,13 @@ import numpy as np
 from scipy.optimize import brentq
 
 from streamnb.core.threads import in_order
-from streamnb.kernels.paths import last_live
-from streamnb.kernels.roots import flat_range, flat_root, room_for, total_pulls
-from streamnb.kernels.smooth_roots import CHUNK, smooth_total
-from streamnb.kernels.steps import scratch
+from streamnb.kernels.roots import CHUNK, flat_range, flat_root, last_live, room_for, smooth_total, total_pulls
+from streamnb.kernels.table_sums import scratch
 from streamnb.problem.penalties import Pull
 from streamnb.problem.sides import Sides
 from streamnb.solving.equations import Equations
 from streamnb.solving.parts import Part
-from streamnb.solving.ranking import Kept
-from streamnb.solving.weight_problem import Problem
+from streamnb.solving.weight_problem import Kept, Problem
 
 
 def coupled_totals(

@@ -190,7 +190,7 @@ class Covariances:
         if isinstance(self.stats.table("gram"), PooledTable):
             raise ValueError(
                 "these statistics hold products of all classes together, which have no covariance of each; scan with "
-                "pooled=False, or take covariance='pooled'"
+                "pooled=False, or use covariance='pooled'"
             )
         return scatter(self.stats) / np.where(self.seen, self.stats.weight, 1.0)[:, None, None]
 
@@ -400,7 +400,7 @@ class QuadraticPath:
 
     def breakpoints(self, *_: Any) -> np.ndarray:
         """Raise an error: no tau leaves a feature out."""
-        raise ValueError("weights, and rankings or plots of them, need linear scores; take family='gaussian'")
+        raise ValueError("weights, and rankings or plots of them, need linear scores; use family='gaussian'")
 
     weights = by_columns = breakpoints
 

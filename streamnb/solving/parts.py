@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import row_checks
+from streamnb.problem.families import Together
 from streamnb.problem.family import Family, column_blocks
 from streamnb.problem.penalties import Pull
-from streamnb.problem.priors import Pseudo
 from streamnb.problem.schemes import Scheme
 from streamnb.problem.sides import CellSums, ClassSums, Sides
-from streamnb.problem.smoothing import Smoothing
-from streamnb.problem.together import Together
+from streamnb.problem.smoothing import Pseudo, Smoothing
 from streamnb.solving.equations import Equations, Fitted
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.complements import HEAVY, Slack, complements, sums_outside, weight_outside
@@ -153,7 +152,7 @@ class Part:
             for at, label in self._first(lambda sums: sums < 0.0, "sum"):
                 raise ValueError(
                     f"Negative values in data passed to family={family.name!r}: feature {at} has a sum below 0{label}; "
-                    "values should be at least 0 (shift or clip them, or take family='gaussian')"
+                    "values should be at least 0 (shift or clip them, or use family='gaussian')"
                 )
         for moment in (name for name in family.moments if TABLE[name].partial):
             for at, label in self._first(np.isnan, moment):

@@ -11,8 +11,7 @@ from scipy.special import betaincinv, betaln, gammaincinv, gammaln, stdtrit
 from streamnb.core import arguments
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import grouped_parts
-from streamnb.problem.priors import DirichletPrior, conjugate
-from streamnb.problem.smoothing import EVIDENCE, Smoothing, class_probabilities
+from streamnb.problem.smoothing import EVIDENCE, DirichletPrior, Smoothing, class_probabilities, conjugate
 from streamnb.stats.class_stats import ClassStats
 
 STRENGTHS = np.logspace(-6.0, 6.0, 13)  # initial grid; the search goes on between the neighbours of the best

@@ -15,7 +15,7 @@ from streamnb.problem.penalties import Penalty, Pull, pull_at
 from streamnb.problem.schemes import TwoClasses, as_scheme
 from streamnb.problem.sides import Sides
 from streamnb.solving.equations import Equations
-from streamnb.solving.ranking import numbers_kept
+from streamnb.solving.weight_problem import numbers_kept
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.second_moments import diagonal, unpacked
 

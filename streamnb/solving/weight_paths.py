@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from itertools import product
 from math import prod
@@ -13,27 +14,127 @@ from typing import Any, cast
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import arguments, messages, persistence
+from streamnb.core import arguments, memory, messages, persistence
 from streamnb.core.memory import check_memory_limit
 from streamnb.core.threads import check_n_threads, in_order
+from streamnb.kernels.scores import score_cells
+from streamnb.models import on_demand
 from streamnb.models.linear import LinearModel
-from streamnb.models.on_demand import PairwiseModel
+from streamnb.models.on_demand import PairwiseModel, UnheldModel
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family, column_blocks
 from streamnb.problem.penalties import Penalty, Pull, as_penalty, pull_at, slowest_first
 from streamnb.problem.schemes import OneVsOne, as_scheme
 from streamnb.problem.sides import OVERLAPS, Unlabelled
 from streamnb.problem.smoothing import chosen
-from streamnb.solving.cell_weights import cell_model
+from streamnb.rows.boundary import as_chunk
+from streamnb.rows.row_blocks import Chunk
 from streamnb.solving.decorrelation import Solution, decorrelated, decorrelated_each
 from streamnb.solving.equations import Equations
-from streamnb.solving.general import FixedPoint, fixed_point_pulls
 from streamnb.solving.l1_grid import Entering, L1Grid, Totals, taus_from_data
 from streamnb.solving.multinomial import coupled_totals
 from streamnb.solving.normal_models import QuadraticPath, covariance_path, is_own
-from streamnb.solving.parts import BLOCK, Columns, FeatureBlock
+from streamnb.solving.parts import BLOCK, Columns, FeatureBlock, Part
 from streamnb.solving.weight_problem import Kept, Problem, check_normal, check_penalty
 from streamnb.stats.class_stats import ClassStats, check_stats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellWeights:
+    """Weights (R, n_columns) for some features that most classes never contain.
+
+    A weight is ``empty[kind[r], j]``, the same for all classes of a kind, plus ``more[j, r]`` for cells that are not
+    empty. `shifts` are what these features add to the intercepts.
+    """
+
+    empty: np.ndarray  # (n_kinds, n_columns)
+    kind: np.ndarray  # (R,)
+    more: sp.csr_array  # (n_columns, R)
+    shifts: np.ndarray  # (R,)
+
+    @classmethod
+    def of(cls, part: Part, pull: Pull, columns: np.ndarray) -> CellWeights:
+        """Return the weights of some features of a part, given by their numbers in the part."""
+        first, kind = part.kinds
+        classes, local, sums = part.cells(columns)
+        shape = len(first), len(columns)
+        met = np.bincount(kind[classes] * shape[1] + local, minlength=shape[0] * shape[1]).reshape(shape)
+        # skip features without empty cells in a kind: the equation of an empty cell may have no solution there
+        kinds, places = np.nonzero(met < np.bincount(kind)[:, None])
+        empty, shifts = np.zeros((2, *shape))
+        nothing = part.equations_of_cells(columns[places], first[kinds], np.zeros(len(places)))
+        empty[kinds, places], shifts[kinds, places] = (of_cells[0] for of_cells in nothing.solved(pull))
+        own, own_shifts = part.equations_of_cells(columns[local], classes, sums).solved(pull)
+        at = kind[classes], local
+        more = sp.csr_array((own[0] - empty[at], (local, classes)), shape=(len(columns), len(kind)))
+        added = np.bincount(classes, own_shifts[0] - shifts[at], len(kind))
+        return cls(empty, kind, more, shifts.sum(axis=1)[kind] + added)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CellModel(UnheldModel):
+    """A model of sparse class sums that treats empty cells together.
+
+    Attributes
+    ----------
+    weights_of : function of columns
+        Returns their `CellWeights`.
+    n_kinds : int
+    """
+
+    weights_of: Callable[[np.ndarray], CellWeights] | None = None
+    n_kinds: int = 1
+
+    def _raw_margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
+        """Return the scores of the rows of weights for a checked block, (n_rows, R)."""
+        chunk = self.prepared(chunk, survey)
+        X: Any = sp.csr_array(chunk.to_matrix())
+        chunk, _ = as_chunk(X, chunk.first_row)
+        kinds, out = np.zeros((X.shape[0], self.n_kinds)), np.zeros((X.shape[0], len(self.intercept_)))
+        kind = np.zeros(len(self.intercept_), np.intp)
+        for columns in self._column_batches(np.unique(X.indices)):
+            weights, local = self.weights_of(columns), chunk.of_columns(columns)  # type: ignore[misc]
+            scale = np.ones(len(columns)) if self.scale is None else self.scale[columns]
+            local.add_scores(np.ascontiguousarray((weights.empty * scale).T), kinds)
+            X, more, kind = local.to_matrix(), sp.diags_array(scale).tocsr() @ weights.more, weights.kind
+            arrays = X.data, X.indices, X.indptr, np.arange(X.shape[0])
+            score_cells(*arrays, more.data, more.indices, more.indptr, 0, out)
+        out += kinds[:, kind]
+        out += self.intercept_
+        return out
+
+    def _column_batches(self, columns: np.ndarray) -> Iterator[np.ndarray]:
+        return _column_batches(columns, self.n_kinds)
+
+
+def cell_model(problem: Problem, pull: Pull, shell: LinearModel) -> CellModel:
+    """Return the model of sparse class sums under a pull; `shell` has the transforms of rows."""
+    known = [part.known_by_kind(pull) for part in problem.parts]
+    known.append(problem.feature_weight is None)
+    if not all(known) or len(known) > 2 or pull.general or pull.decorrelation > 0.0 or pull.top_k is not None:
+        raise MemoryError(
+            f"the weights of {problem.n_rows:,} classes and {problem.n_features:,} features would take "
+            f"{memory.size(8 * problem.n_rows * problem.n_features)}; computing them on demand "
+            "takes one family under scheme='joint' or 'ovr' with L1, L2, Separable or no penalty (multinomial: none), "
+            "no estimate='map' and no feature_weight; choose among these, use fewer features, or a larger memory_limit"
+        )
+    (part,) = problem.parts
+    weights_of, n_kinds, intercept = partial(CellWeights.of, part, pull), len(part.kinds[0]), problem.intercepts.copy()
+    if not part.family.coupled:  # features of coupled families add nothing to the intercepts
+        for columns in _column_batches(np.arange(problem.n_features), n_kinds):
+            intercept += weights_of(columns).shifts
+    fields = {name: getattr(shell, name) for name in shell.__dataclass_fields__}
+    return CellModel(**{**fields, "intercept_": intercept, "weights_of": weights_of, "n_kinds": n_kinds})
+
+
+def _column_batches(columns: np.ndarray, n_kinds: int) -> Iterator[np.ndarray]:
+    """Yield batches of columns whose weights are at most NUMBERS."""
+    step = max(on_demand.NUMBERS // n_kinds, 1)
+    for first in range(0, len(columns), step):
+        yield columns[first : first + step]
+
+
+# ---- paths -----------------------------------------------------------------------------------------------------------
 
 PAIRS_BYTES = 1 << 30  # if the weights of all pairs of classes take more, they are computed on demand
 MOST_POINTS = 1 << 20  # of a grid; a mistake such as a thousand taus for each penalty would run forever
@@ -214,7 +315,7 @@ class WeightPath:
         grids = [taus[kind].tolist() for kind in kinds]
         n_points = prod(map(len, grids))
         if n_points > MOST_POINTS:
-            raise ValueError(f"penalty has a grid of {n_points:,} points, more than {MOST_POINTS:,}; take fewer taus")
+            raise ValueError(f"penalty has a grid of {n_points:,} points, more than {MOST_POINTS:,}; use fewer taus")
         self.grid: list[dict[str, Any]] = [dict(zip(kinds, point, strict=True)) for point in product(*grids)]
         for k in taus.get("top_k", ()):
             problem.numbers_kept(k)
@@ -491,3 +592,102 @@ class WeightPath:
         """Compute what all blocks of features share at some points, before threads start."""
         for i in points:
             self._kept_at(i), self._totals_at(i), self._fixed_point(i)
+
+
+EXACT = 1e-12  # relative to each weight: a smaller step is the last
+ROUNDING = 1e-14  # relative to the largest weight: so is a smaller step
+ENOUGH = 1e-7  # relative to the largest weight and pull: how much the last step may leave
+FLATTEST = 1e-9  # ridge, relative to tau
+UNBOUNDED = 1e100  # larger weights are taken to diverge
+MEMORY = 10  # previous steps that are combined for the next one
+MOST_STEPS = 5000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FixedPoint:
+    """Pulls t = -tau R'(W(t)) as start + ridge w, and the largest residual."""
+
+    start: np.ndarray  # (R, n)
+    ridge: float
+    residual: float
+
+
+def fixed_point_pulls(
+    weights_at: Callable[[np.ndarray, float], np.ndarray],
+    tau: float,
+    gradient: Callable[[np.ndarray], np.ndarray],
+    shape: tuple[int, int],
+) -> FixedPoint:
+    """Return the fixed point; `weights_at(start, ridge)` are the weights (R, n) under the pulls start + ridge w.
+
+    A plain step maximises the likelihood minus ridge / 2 times the squared step, with R replaced by its tangent (the
+    proximal gradient method); it is not slowed down by light classes or the scale of features. The ridge is the
+    curvature of R along the step. Anderson acceleration (1965) is far faster if R couples weights.
+    """
+    nothing = np.zeros(shape)
+    w = _weights(weights_at, nothing, 0.0)
+    w = weights_at(nothing, tau).copy() if w is None else w
+    slope = -tau * gradient(w)
+    first, residual, last, converged = np.abs(slope).max(initial=0.0), np.inf, np.inf, False
+    ridge = max(abs(_curvature(w, slope + tau * gradient(nothing))), FLATTEST * tau)
+    start, previous = slope - ridge * w, deque[tuple[np.ndarray, np.ndarray]](maxlen=MEMORY)
+    for _ in range(MOST_STEPS):
+        found = _weights(weights_at, start, ridge)
+        new_w = w if found is None else found
+        new_slope = -tau * gradient(new_w)
+        curvature = np.inf if found is None else _curvature(new_w - w, new_slope - slope)
+        if curvature > 2.0 * ridge:  # return to the weights before
+            ridge = min(curvature, 4.0 * ridge)
+            start, last = slope - ridge * w, np.inf
+            previous.clear()
+            continue
+        step, w, slope = new_w - w, new_w, new_slope
+        error = slope - ridge * w - start
+        residual = float(np.abs(error).max(initial=0.0))
+        fixed_point = FixedPoint(start, ridge, residual)
+        size, sizes = np.abs(step), np.abs(w)
+        left, largest = size.max(initial=0.0), sizes.max(initial=0.0)
+        converged = left <= ENOUGH * largest and residual <= ENOUGH * np.abs(slope).max(initial=0.0)
+        if left <= ROUNDING * largest or (size <= EXACT * sizes).all() or largest > UNBOUNDED:
+            break
+        if residual > 2.0 * last:
+            previous.clear()
+        previous.append((start, error))
+        start, last = _combined(previous), residual
+    if converged:
+        return fixed_point
+    raise ValueError(
+        f"penalty=Custom(gradient) does not contract at tau={tau:g}: t = -tau R'(W(t)) is not reached, the largest "
+        f"difference (residual) stays {residual:.3g} where it began with {first:.3g}; use a smaller tau, or a concave "
+        "R, whose gradient falls as weights rise"
+    )
+
+
+def _combined(previous: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Return the next start from the previous ones and their residuals (Anderson acceleration)."""
+    start, error = previous[-1]
+    if len(previous) == 1:
+        return start + error
+    starts, errors = (
+        np.diff(np.stack(part), axis=0).reshape(len(previous) - 1, -1) for part in zip(*previous, strict=True)
+    )
+    share = np.linalg.lstsq(errors.T, error.ravel(), rcond=None)[0]
+    return start + error - (share @ (starts + errors)).reshape(error.shape)
+
+
+def _curvature(step: np.ndarray, turn: np.ndarray) -> float:
+    """Return the curvature along a step, from the change of the slopes; 0 for a step of length 0."""
+    length = np.abs(step).max(initial=0.0)
+    return float(np.sum(step / length * (turn / length)) / np.sum((step / length) ** 2)) if length else 0.0
+
+
+def _weights(
+    weights_at: Callable[[np.ndarray, float], np.ndarray], start: np.ndarray, ridge: float
+) -> np.ndarray | None:
+    """Return the weights under the pulls start + ridge w, or None if they are infinite."""
+    try:
+        with np.errstate(all="ignore"):
+            w = weights_at(start, ridge).copy()
+    except ValueError:  # raised for an infinite weight
+        return None
+    return w if np.isfinite(w).all() else None

@@ -13,8 +13,7 @@ from streamnb.core import arguments
 from streamnb.core.frames import pandas_for
 from streamnb.stats.columns import renamed
 from streamnb.stats.histograms import found_in
-from streamnb.stats.tables import HiLo, scatter_about_mean
-from streamnb.stats.totals import whole
+from streamnb.stats.tables import HiLo, scatter_about_mean, whole
 
 TESTS = ("t-test", "t-test_overestim_var", "wilcoxon")
 CORRECTIONS = ("benjamini-hochberg", "bonferroni")

@@ -24,8 +24,7 @@ from streamnb.stats.moment_sums import ALL_MOMENTS, LABELS, MOMENTS, SECOND_MOME
 from streamnb.stats.possible import check_left
 from streamnb.stats.privacy import Privacy, check_addable, check_not_private, merged, outside, privatized
 from streamnb.stats.second_moments import diagonal, matrices, n_multiplied, n_pairs
-from streamnb.stats.tables import AnyTable, PooledTable, Table, alike, as_scipy, dense_bytes, scatter_about_mean
-from streamnb.stats.totals import whole
+from streamnb.stats.tables import AnyTable, PooledTable, Table, alike, as_scipy, dense_bytes, scatter_about_mean, whole
 
 COUNTS = "sum", "nonzero", "above", "sum_sq", "gram_above"  # of indicators these are their weight
 FADED = 2.0**-500  # a class of less weight is dropped: far below it the low parts of sums underflow
@@ -33,24 +32,12 @@ FADED = 2.0**-500  # a class of less weight is dropped: far below it the low par
 
 def _values_of(moment: str) -> Any:
     """Return a property for a moment, rounded to float64."""
-
-    def values(stats: ClassStats) -> np.ndarray:
-        return stats.table(moment).value()
-
-    return attribute(values)
+    return attribute(lambda stats: stats.table(moment).value())
 
 
 def _matrices_of(moment: str) -> Any:
     """Return a property for a second moment as matrices."""
-
-    def values(stats: ClassStats) -> np.ndarray:
-        return matrices(stats.table(moment).dense())
-
-    return attribute(values)
-
-
-def _histogram_of(stats: ClassStats) -> np.ndarray:
-    return found_in(stats.tables).counts
+    return attribute(lambda stats: matrices(stats.table(moment).dense()))
 
 
 def as_of(part: str, name: str) -> Any:
@@ -64,8 +51,8 @@ def as_of(part: str, name: str) -> Any:
 class ClassStats(persistence.Saved):
     """Sums over the rows of each class; made by `scan`, never changed.
 
-    `a + b` has the rows of both, and `a - b` the rows of a without those of b. `a * gamma` multiplies every weight by
-    gamma; a class whose weight falls below 2^-500 gets weight 0. Classes are matched by label, or by column for an
+    `a + b` covers the rows of both, and `a - b` the rows of a without those of b. `a * gamma` multiplies every weight
+    by gamma; a class whose weight falls below 2^-500 gets weight 0. Classes are matched by label, or by column for an
     indicator, and columns by name: those of categories that a table lacks are 0 in its sums. Sums of integers are
     exact; others are kept as (hi, lo) pairs, so that the rounded result does not depend on how the rows were divided
     into blocks.
@@ -156,7 +143,7 @@ class ClassStats(persistence.Saved):
         return self.tables["weight"].value()[:, 0]
 
     sum, sum_sq, nonzero, above, log_sum, inv_sum, log1m_sum, deviation = map(_values_of, MOMENTS)
-    histogram = attribute(_histogram_of)
+    histogram = attribute(lambda stats: found_in(stats.tables).counts)
     step = attribute(lambda stats: stats.options.step)
     gram, gram_above, gram_sq = map(_matrices_of, SECOND_MOMENTS)
 
@@ -316,7 +303,7 @@ class ClassStats(persistence.Saved):
     def reweighted(self, class_weight: np.ndarray) -> ClassStats:
         """Return the statistics with the weight of each row multiplied by that of its class; `class_weight` is (K,)."""
         if pooled_names(self) and np.ptp(class_weight):
-            raise ValueError("class_weight does not go with sums that are pooled; scan them with pooled=False")
+            raise ValueError("class_weight does not work with pooled sums; scan them with pooled=False")
         tables = {name: t.scaled(class_weight) for name, t in self.tables.items()}
         return replace(self, tables=tables, folds=(), folding=None, clipping=None)
 
@@ -467,7 +454,7 @@ class ClassStats(persistence.Saved):
             n_bins=..)`` of counts ranks them as they are, ``scan(histogram="bins", n_bins=..)`` of other values ranks
             all of a bin alike, apart from 0.
         batch : bool
-            Compare rows of one batch alone, for statistics of ``scan(batch=..)`` or of folds, and average the batches.
+            Compare rows within each batch, for statistics of ``scan(batch=..)`` or of folds, and average over batches.
         corr : {"benjamini-hochberg", "bonferroni"}
             How p-values are corrected for many features.
         tie_correct : bool
@@ -481,8 +468,8 @@ class ClassStats(persistence.Saved):
             As from ``sc.get.rank_genes_groups_df``: "group", "names", "scores" (t or z, the highest first),
             "logfoldchanges", "pvals" (two-sided) and "pvals_adj". Where nothing varies the score is 0 and p is 1. Fold
             changes are log2 of ``(expm1(mean) + 1e-9) / (expm1(mean of the rest) + 1e-9)``, which is for values that
-            log1p was applied to; NaN where a mean is below 0, as of scaled values. Of "wilcoxon", ``attrs["error"]``
-            is a bound of the error of scores by bins of several values.
+            log1p was applied to; NaN where a mean is below 0, as of scaled values. For "wilcoxon", ``attrs["error"]``
+            bounds the error of scores that comes from bins of several values.
 
         Raises
         ------
@@ -494,7 +481,7 @@ class ClassStats(persistence.Saved):
         Differences of means of batches are averaged with weights ``n1 n2 / (n1 + n2)``, those of least squares with a
         constant for each batch (Cochran 1954); the variance is that of this average, and its degrees of freedom are
         Welch's and Satterthwaite's (1946). Sums of ranks are added with weights ``1 / (n + 1)`` (van Elteren 1960). A
-        batch with too few rows of a class, or of the others, tells nothing of that class.
+        batch with too few rows of a class, or of the others, says nothing about that class.
 
         Examples
         --------
@@ -565,15 +552,15 @@ class ClassStats(persistence.Saved):
         Parameters
         ----------
         epsilon : float
-            How much anybody's presence may change the probability of any result, as exp(epsilon).
+            Nobody's presence changes the probability of any result by more than a factor of exp(epsilon).
         delta : float
-            The probability with which it may be more; far below 1 / the number of people.
+            The probability of exceeding this; far below 1 / the number of people.
 
         Returns
         -------
         ClassStats
-            With the ledger `privacy`. They serve families, penalties and `refit` like others; sums of folds have noise
-            of their own, and the sums of all rows are theirs.
+            With the ledger `privacy`. They work with families, penalties and `refit` like any others; each fold has its
+            own noise, and the sums of all rows are the sums of the folds.
 
         Raises
         ------
@@ -586,19 +573,19 @@ class ClassStats(persistence.Saved):
         Warns
         -----
         StreamnbWarning
-            Delta is 1 / n or more, or the noise exceeds what there is to see.
+            Delta is 1 / n or more, or the noise exceeds the signal.
 
         Notes
         -----
         Noise is discrete Gaussian (Canonne, Kamath and Steinke 2020), drawn by OpenDP: sums are whole multiples of a
-        unit, so that no digits of floating-point numbers tell about rows (Mironov 2012). OpenDP takes its randomness
-        from the operating system; there is no seed, because who knows the seed can subtract the noise. A tenth of the
+        unit, so that floating-point digits reveal nothing about rows (Mironov 2012). OpenDP takes its randomness from
+        the operating system; there is no seed, because anyone who knows it can subtract the noise. A tenth of the
         budget goes to the sizes of classes, and the other sums share the rest equally; of values that count as 0 or 1,
         "sum", "sum_sq", "nonzero" and "above" are one sum with one noise.
 
-        What noise makes impossible is then corrected, which costs no privacy: counts below 0 become 0 and the others of
-        the column smaller in turn, so that its total stays without bias; classes have a row at least, and no count
-        above their size; variances are at least at the level of the noise. Sums of folds stay as they are.
+        Impossible values are then corrected, which costs no privacy: counts below 0 become 0 and the others of the
+        column shrink in turn, so that its total stays unbiased; classes have at least one row, and no count above their
+        size; variances are at least at the level of the noise. Sums of folds stay as they are.
 
         Examples
         --------
@@ -613,15 +600,15 @@ class ClassStats(persistence.Saved):
         return privatized(self, epsilon, delta)
 
     def merge(self, other: ClassStats, *, people: str, unprotected: bool = False) -> ClassStats:
-        """Return the sum of statistics of people, with what is then known of their privacy.
+        """Return the sum of two statistics of people, with the privacy that it has.
 
         Parameters
         ----------
         other : ClassStats
         people : {"disjoint", "same"}
-            Whether nobody has rows in both, so that the larger epsilon holds, or some people may: then both add up.
+            "disjoint": nobody has rows in both, and the larger epsilon holds; "same": people may, and epsilons add up.
         unprotected : bool
-            Add sums without noise to private ones. The ledger then says that it is about a part of the rows.
+            Add sums without noise to private ones. The ledger then says that it covers only part of the rows.
 
         Examples
         --------

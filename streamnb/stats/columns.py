@@ -10,8 +10,7 @@ import numpy as np
 from streamnb.core import persistence
 from streamnb.stats.moment_sums import LABELS, SECOND_MOMENTS, TABLE
 from streamnb.stats.second_moments import diagonal, n_multiplied, n_pairs
-from streamnb.stats.tables import PooledTable, SparseTable, Table
-from streamnb.stats.totals import whole
+from streamnb.stats.tables import PooledTable, SparseTable, Table, whole
 
 CURE = (
     "learn the columns from all rows before: schema = snb.schema(rows, y), where schemas of parts add, and "
@@ -47,7 +46,7 @@ class NamesOfColumns(persistence.Parameters):
         odd = sorted({*ours} ^ {*theirs})
         if odd or len({*ours}) < len(ours) or self.learned is not None:
             raise ValueError(
-                "these statistics are not of the same columns, or have them in another order that cannot be undone: "
+                "these statistics have different columns, or have them in another order that cannot be undone: "
                 f"{(odd or ours)[0]!r}; give both scans the same columns"
             )
         return self
@@ -96,7 +95,7 @@ def aligned(ours: Any, theirs: Any) -> tuple[Any, Any]:
         return with_encoding(ours, both), with_encoding(theirs, both)
     first, second = (getattr(columns, "column_names", getattr(columns, "names", None)) for columns in (one, two))
     if first is None or second is None or [*first] != [*second]:
-        raise ValueError(f"these statistics are not of the same columns, as their rows were opened otherwise; {CURE}")
+        raise ValueError(f"these statistics have different columns, as their rows were opened differently; {CURE}")
     return ours, theirs
 
 

@@ -285,10 +285,6 @@ class Overlaps:
         counts.resize((n_labels, n_labels))
         return Overlaps(counts)
 
-    def with_label(self, label: int) -> np.ndarray:
-        """Return how many rows of a label also have each other label, (L,)."""
-        return self.counts[[label]].toarray()[0]
-
     def _to_state(self) -> dict[str, Any]:
         """Return the pairs of labels as CSR, each pair once."""
         pairs = sp.csr_array(sp.triu(self.counts, 1))

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.core import arguments, memory, persistence
-from streamnb.kernels import class_sums, histograms
+from streamnb.kernels import class_sums, table_sums
 from streamnb.rows.boundary import Survey
 from streamnb.rows.row_blocks import Chunk, CSRChunk, Entries, frozen
 from streamnb.stats.moment_sums import GrowingTable
@@ -20,7 +20,7 @@ DIGITS = 52  # bits of a bin number, which float64 holds exactly
 FINEST = -1000  # the exponent of the narrowest bins, whose scale is still a float64
 MOST = 2**31 - 1  # bins of all features together, whose indices are int32
 _GRID: dict[str, Any] = {"mode": str, "n_bins": int, "low": "f8[n_features]", "high": "f8[n_features]"}  # in files
-CURE = "take fewer bins (n_bins) or features, give a larger memory_limit, or take a machine with more memory"
+CURE = "use fewer bins (n_bins) or features, give a larger memory_limit, or use a machine with more memory"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,7 +115,7 @@ class Grid:
         if isinstance(chunk, CSRChunk):
             low, high = np.full(chunk.shape[1], np.inf), np.full(chunk.shape[1], -np.inf)
             count = np.zeros(chunk.shape[1], np.int64)
-            histograms.stored_range(chunk.data, chunk.indices, low, high, count)
+            table_sums.stored_range(chunk.data, chunk.indices, low, high, count)
             absent = count < chunk.shape[0]
             low[absent], high[absent] = np.minimum(low[absent], 0.0), np.maximum(high[absent], 0.0)
         else:
@@ -127,7 +127,7 @@ class Grid:
         numbers = np.floor(chunk.scaled(self.scale).stored)
         shift = self.shift[chunk.indices] if isinstance(chunk, CSRChunk) else np.tile(self.shift, chunk.shape[0])
         width, places = len(self.firsts) * self.n_bins, numbers + shift
-        places[~((places >= 0.0) & (places < width))] = 0.0  # only if values changed: see `kernels.histograms`
+        places[~((places >= 0.0) & (places < width))] = 0.0  # only if values changed: see `kernels.table_sums`
         places, ones = places.astype(np.int32), np.ones(len(numbers), np.uint8)
         return CSRChunk(frozen(ones), frozen(places), chunk.row_ends, width, chunk.first_row, ones=True)
 
@@ -136,9 +136,9 @@ class Grid:
             return
         stored = chunk.stored
         for wrong, cure in (
-            (stored != np.floor(stored), "take histogram='bins' for values that are no whole numbers"),
-            (stored < 0, "take histogram='bins' for values below 0"),
-            (stored >= self.n_bins, f"give n_bins={int(survey.top) + 1} or more, or take histogram='bins'"),
+            (stored != np.floor(stored), "use histogram='bins' for values that are no whole numbers"),
+            (stored < 0, "use histogram='bins' for values below 0"),
+            (stored >= self.n_bins, f"give n_bins={int(survey.top) + 1} or more, or use histogram='bins'"),
         ):
             if wrong.any():
                 position = int(np.argmax(wrong))
@@ -211,7 +211,8 @@ class Histograms(Table):
             return self
         hi, lo = np.zeros_like(self.hi), np.zeros((3, *self.hi.shape))
         _add_in(self.grid.columns_in(grid), parts_of(self), hi, lo)
-        return _on(grid, renormalised(Table(hi, lo, self.rounded)))
+        table = renormalised(Table(hi, lo, self.rounded))
+        return Histograms(table.hi, table.lo, table.rounded, grid)
 
     def combined(self, other: Any, rows: np.ndarray, other_rows: np.ndarray, sign: float) -> Any:
         grid = self.grid | other.grid
@@ -234,10 +235,6 @@ class Histograms(Table):
         n_features, n_bins = len(self.grid.low), self.grid.n_bins
         if n_features * n_bins != self.hi.shape[1] or np.isnan([self.grid.low, self.grid.high]).any():
             raise ValueError(f"histograms {self.hi.shape} do not fit ranges of {n_features} features in {n_bins} bins")
-
-
-def _on(grid: Grid, table: Table) -> Histograms:
-    return Histograms(table.hi, table.lo, table.rounded, grid)
 
 
 def _add_in(columns: np.ndarray, parts: Sequence[np.ndarray], hi: np.ndarray, lo: np.ndarray | None) -> bool:
@@ -290,9 +287,9 @@ class HistogramSums:
         if lo is not None:
             self._bins.spilled |= self._grid.bins(chunk).add_moment(entries, class_sums.NONZERO, 0.0, hi, lo)
         elif isinstance(chunk, CSRChunk):
-            histograms.add_csr(chunk.data, chunk.indices, chunk.indptr, *entries, scale, shift, hi)
+            table_sums.add_csr(chunk.data, chunk.indices, chunk.indptr, *entries, scale, shift, hi)
         else:
-            histograms.add_dense(chunk.values, *entries, scale, shift, np.empty(n_features, np.int32), hi)
+            table_sums.add_dense(chunk.values, *entries, scale, shift, np.empty(n_features, np.int32), hi)
         if isinstance(chunk, CSRChunk):
             self._note_stored(chunk, entries, n_groups, weight)
 
@@ -331,4 +328,5 @@ class HistogramSums:
         self._bins.grow(len(order), n_features * grid.n_bins)
         if len(self._stored.hi):
             self._add_absent(len(order), n_features)
-        return _on(grid, self._bins.table(order, n_features * grid.n_bins))
+        table = self._bins.table(order, n_features * grid.n_bins)
+        return Histograms(table.hi, table.lo, table.rounded, grid)

@@ -24,11 +24,7 @@ COPIED = 1 << 16  # sums copied at once
 WIDE = LARGE, 1 << 26
 EMPTY = 8  # ..smaller by this factor
 FULL = 0.5  # and dense again where sparse ones take more than this share of what dense ones would
-CURE = "name fewer moments, give a larger memory_limit, or take a machine with more memory"
-
-
-def _nothing(threshold: float) -> float:
-    return 0.0
+CURE = "name fewer moments, give a larger memory_limit, or use a machine with more memory"
 
 
 @dataclass(frozen=True)
@@ -60,7 +56,7 @@ class Moment:
     kernel: int
     function: Callable[[np.ndarray, float], np.ndarray]
     threshold: str = "binarize"
-    at_zero: Callable[[float], float] | None = _nothing
+    at_zero: Callable[[float], float] | None = lambda threshold: 0.0
     domain: tuple[float, float] = _OPEN
     means: tuple[float, float] = _OPEN
     bound: Callable[[float], float] | None = None

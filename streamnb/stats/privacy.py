@@ -114,7 +114,7 @@ def sensitivities(clipping: Clipping, names: Any, n_features: int, binarize: flo
     for name in (name for name in names if name != "weight"):
         if name in ("gram", "gram_above") and clip.max_features is not None:
             raise ValueError(
-                f"{name!r} does not go with Clip(max_features=): pairs of columns have no equal chances to be drawn; "
+                f"{name!r} does not work with Clip(max_features=): pairs of columns have no equal chances to be drawn; "
                 "bound rows by l2="
             )
         if name in ("above", "gram_above") and not 0.0 <= binarize < (1.0 if c is None else float("inf")):
@@ -231,7 +231,7 @@ def _checked(stats: Any, epsilon: Any, delta: Any) -> tuple[float, float]:
             "n_features="
         )
     if stats.options.learned is not None or stats.options.scale is not None:
-        raise ValueError("the rows were prepared by what was learned of them, which tells about rows; leave it out")
+        raise ValueError("the rows were prepared by what was learned from them, which reveals rows; leave it out")
     epsilon, delta = arguments.number_above_0("epsilon", epsilon), arguments.number_above_0("delta", delta)
     if delta >= 1.0:
         raise ValueError(f"delta={delta:g} should be above 0 and below 1, far below 1 / the number of people")
@@ -241,7 +241,7 @@ def _checked(stats: Any, epsilon: Any, delta: Any) -> tuple[float, float]:
 def _in_units(name: str, table: Any, unit: float) -> np.ndarray:
     counts = table.hi / unit
     if (counts != np.rint(counts)).any() or np.abs(counts).max(initial=0.0) > LARGEST:
-        raise ValueError(f"the sums {name!r} are not whole multiples of {unit:g} below 2^52; take a larger step")
+        raise ValueError(f"the sums {name!r} are not whole multiples of {unit:g} below 2^52; use a larger step")
     return counts
 
 
@@ -292,14 +292,14 @@ def _warn(stats: Any) -> None:
     if ledger.delta * stats.n_rows >= ledger.clipping.rows_per_group:
         messages.warn(
             f"delta={ledger.delta:g} is 1 / n or more for about {stats.n_rows:,} rows: to publish one person's rows as "
-            "they are would meet it; take a delta far below"
+            "they are would meet it; use a delta far below"
         )
     for name, scale in ledger.noise.items():
         table = stats.tables[name]
         n_clear = np.count_nonzero(np.abs(table.hi) > CLEAR * scale)
         if not isinstance(table, PooledTable) and n_clear <= 2.0 * BY_CHANCE * table.hi.size:
             messages.warn(
-                f"the noise of {name!r} ({scale:.3g} in each cell) exceeds what there is to see; take a larger "
+                f"the noise of {name!r} ({scale:.3g} in each cell) exceeds what there is to see; use a larger "
                 "epsilon, more rows, or fewer moments or folds, or bound rows more tightly"
             )
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from streamnb.core import memory, persistence
-from streamnb.fits.statistic import Mergeable
 from streamnb.kernels.class_sums import SUM, add_dense_pairs, lost_of
 from streamnb.kernels.exact import RESIDUE, add_rows
+from streamnb.passes.statistic import Mergeable
 from streamnb.rows.row_blocks import frozen
 
 

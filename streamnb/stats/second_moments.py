@@ -10,12 +10,11 @@ import numpy as np
 from streamnb.core import arguments, memory, messages
 from streamnb.core.threads import one_thread
 from streamnb.kernels import class_sums
-from streamnb.kernels import products as kernels
+from streamnb.kernels import dense_sums as kernels
 from streamnb.rows.boundary import Survey
 from streamnb.rows.row_blocks import Chunk, CSRChunk, DenseChunk, Entries, frozen
 from streamnb.stats.moment_sums import SECOND_MOMENTS, GrowingTable
-from streamnb.stats.tables import PooledTable, Table
-from streamnb.stats.totals import whole
+from streamnb.stats.tables import PooledTable, Table, whole
 
 TILE = 2048  # rows that are summed together: row i is in tile i // TILE
 BITS = 21  # bits of a slice: the sum of TILE products of two slices is below 2^53
@@ -31,7 +30,7 @@ PER_PRODUCT, PER_STORED = 1e-10, 2e-9  # approximate seconds of a product by BLA
 CONSTANT = 1e-26  # relative to a mean square: a smaller variance is rounding error
 LONG = 300.0  # seconds of work that deserve a warning
 CURE = (
-    "take pooled=True, fewer folds or moments, fewer features (snb.FeatureSelector), covariance='diagonal' or 'own', "
+    "use pooled=True, fewer folds or moments, fewer features (snb.FeatureSelector), covariance='diagonal' or 'own', "
     "which need no products, or a model of several reads: solver='conjugate_gradients', or snb.SoftmaxRegression"
 )
 
@@ -74,14 +73,9 @@ def diagonal(n_features: int) -> np.ndarray:
     return np.cumsum(np.append(0, np.arange(n_features, 1, -1)))[:n_features]
 
 
-def n_features_of(n_cells: int) -> int:
-    """Return the number of features of a packed triangle."""
-    return int((np.sqrt(8.0 * n_cells + 1.0) - 1.0) / 2.0 + 0.5)
-
-
 def unpacked(packed: np.ndarray) -> np.ndarray:
     """Unpack triangles (.., n (n + 1) / 2) to symmetric matrices (.., n, n)."""
-    n = n_features_of(packed.shape[-1])
+    n = int((np.sqrt(8.0 * packed.shape[-1] + 1.0) - 1.0) / 2.0 + 0.5)  # as n (n + 1) / 2 are packed
     out, upper = np.empty((*packed.shape[:-1], n, n), packed.dtype), np.triu_indices(n)
     out[..., upper[0], upper[1]] = out[..., upper[1], upper[0]] = packed
     return out
@@ -381,7 +375,7 @@ def about(values: np.ndarray, weight: np.ndarray | None, middle: np.ndarray) -> 
 def _outer(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return a_i b_j and its rounding error, (2, len(a), len(b))."""
     out = np.empty((2, len(a), len(b)))
-    kernels.weigh(np.ascontiguousarray(np.broadcast_to(b, out.shape[1:])), a, out[0], out[1])
+    kernels.weigh(frozen(np.ascontiguousarray(np.broadcast_to(b, out.shape[1:]))), a, out[0], out[1])
     return out
 
 

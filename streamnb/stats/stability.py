@@ -11,7 +11,7 @@ from scipy.special import chdtri
 from streamnb.core import persistence
 from streamnb.rows.preparing import RowOptions
 from streamnb.stats.second_moments import diagonal
-from streamnb.stats.totals import spread_about_mean, whole
+from streamnb.stats.tables import spread_about_mean, whole
 
 LEAST = 5.0  # rows of a cell that the smaller set is expected to have; cells with fewer are taken together
 RARE = 0.001  # chance that a column without drift exceeds the limit
@@ -64,6 +64,8 @@ class ColumnProfile(persistence.Parameters):
     def _check_loaded(self) -> None:
         if not (np.isfinite(self.sums).all() and 0.0 < self.weight < np.inf):
             raise ValueError("sums of columns should be finite, and their rows have some weight")
+        if self.class_weight is not None and len(self.class_weight) == 0:
+            raise ValueError("class_weight should have a value for each class, and is empty")
 
     @property
     def moments(self) -> tuple[str, ...]:

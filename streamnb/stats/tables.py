@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import arguments, memory, persistence
-from streamnb.kernels import cell_sums, exact
-from streamnb.rows.row_blocks import Chunk, CSRChunk, Entries, frozen
+from streamnb.kernels import class_sums, exact, table_sums
+from streamnb.rows.row_blocks import Chunk, CSRChunk, DenseChunk, Entries, frozen
 
 HiLo = tuple[np.ndarray, np.ndarray]  # the sums of one class, hi (n,) and lo (n,)
 Parts = tuple[np.ndarray, np.ndarray]  # the parts of a list of sums: hi (n,) and lo (n_parts, n)
@@ -446,18 +446,18 @@ class SparseTable(ExactSums):
 
     def plus(self, other: "SparseTable", sign: float = 1.0) -> "SparseTable":
         """Return self + sign * other for tables of the same classes."""
-        n_cells = cell_sums.count_union(self.keys, other.keys)
+        n_cells = table_sums.count_union(self.keys, other.keys)
         rounded = self.rounded or other.rounded
         keys, hi, lo = np.empty(n_cells, np.int64), np.empty(n_cells), np.zeros((3, n_cells))
         arrays = map(frozen, (self.keys, self.hi, self._low, other.keys, other.hi, other._low))
-        used = cell_sums.merge_cells(*arrays, sign, residue_of(rounded), keys, hi, lo)
+        used = table_sums.merge_cells(*arrays, sign, residue_of(rounded), keys, hi, lo)
         return SparseTable(self.shape, keys, hi, lo[:used] if used else None, rounded)._packed()
 
     def scaled(self, factor: Any) -> "SparseTable":
         """Return self * factor; `factor` is one number, or one for each class."""
         factors = np.broadcast_to(np.asarray(factor, np.float64), self.shape[0])[self.classes_of()]
         hi, lo = np.empty(len(self.keys)), np.zeros((3, len(self.keys)))
-        used, lost = cell_sums.scale_cells(frozen(self.hi), frozen(self._low), factors, hi, lo)
+        used, lost = table_sums.scale_cells(frozen(self.hi), frozen(self._low), factors, hi, lo)
         return replace(self, hi=hi, lo=lo[:used] if used else None, rounded=self.rounded or bool(lost))._packed()
 
     def totals(self) -> np.ndarray:
@@ -598,7 +598,7 @@ def _check_size(n_classes: int, n_columns: int) -> None:
     if n_bytes > LARGE and n_bytes > memory.allowed(None):
         raise MemoryError(
             f"the sums of {n_classes:,} classes and {n_columns:,} features would take {memory.size(n_bytes)} in one "
-            f"dense array, more than half of the free memory; take those of some features, "
+            f"dense array, more than half of the free memory; use those of some features, "
             "stats.select(columns, moments), or stats.to_scipy(moment), which is sparse"
         )
 
@@ -658,5 +658,50 @@ class Listing:
     def sums(self, moment: int, threshold: float) -> SparseTable:
         """Return the sums of a moment in each cell."""
         hi, lo = np.empty(len(self.keys)), np.zeros((3, len(self.keys)))
-        used = cell_sums.sum_cells(self.values, self.weight, self.starts, moment, threshold, hi, lo)
+        used = table_sums.sum_cells(self.values, self.weight, self.starts, moment, threshold, hi, lo)
         return SparseTable(self.shape, self.keys, hi, lo[:used] if used else None)
+
+
+# ---- sums of all classes ---------------------------------------------------------------------------------------------
+
+FEW = 1 << 20  # sums that NumPy may add, as far as its temporary arrays are small
+
+
+def whole(table: AnyTable) -> Table:
+    """Return the sums over all classes, (1, n_columns), of a table (n_classes, n_columns)."""
+    if isinstance(table, PooledTable):
+        return table
+    n_classes, n_columns = table.shape
+    chunks: list[Chunk]
+    if isinstance(table, SparseTable):  # as one row, which stores a column once for each class
+        places, ends = frozen(table.columns_of().astype(np.int32)), np.array([0, len(table.keys)])
+        chunks = [CSRChunk(frozen(part), places, ends, n_columns, 0) for part in parts_of(table)]
+    elif 0 < table.hi.size <= FEW and table.lo is None and not table.rounded and are_small(table.hi, n_classes):
+        return Table(table.hi.sum(axis=0, keepdims=True))
+    else:
+        chunks = [DenseChunk(frozen(np.ascontiguousarray(part)), 0) for part in parts_of(table)]
+    n_rows = chunks[0].shape[0]
+    entries = Entries(np.arange(n_rows), np.zeros(n_rows, np.int64), np.ones(n_rows))
+    hi, lo = np.zeros((1, n_columns)), np.zeros((3, 1, n_columns))
+    for chunk in chunks:
+        chunk.add_moment(entries, class_sums.SUM, 0.0, hi, lo)
+    return renormalised(Table(hi, lo, table.rounded))
+
+
+def spread_about_mean(stats: Any) -> np.ndarray:
+    """Return the sum over all rows of w (x - mean)^2, (n_features,), without cancellation."""
+    return scatter_about_mean(*(whole(stats.table(name)).row(0) for name in ("sum", "sum_sq", "weight")))
+
+
+def deviations(stats: Any) -> np.ndarray:
+    """Return the standard deviations of the columns over all rows, (n_features,); the sums include squares."""
+    counted_once = stats if stats.every is None else stats.every
+    return np.sqrt(spread_about_mean(counted_once) / counted_once.total_weight)
+
+
+def by_column(table: AnyTable) -> Any:
+    """Return the sums rounded to float64, (n_columns, n_classes), the order of sparse cells: as CSR where these are."""
+    if not isinstance(table, SparseTable):
+        return np.ascontiguousarray(table.hi.T)
+    ends = np.searchsorted(table.columns_of(), np.arange(table.shape[1] + 1))
+    return sp.csr_array((table.hi, table.classes_of(), ends), table.shape[::-1])

@@ -1,6 +1,7 @@
 """Counts of values that share their leading bits, from which quantiles are computed."""
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import add
 from typing import Annotated, Any, NamedTuple, Self
 
@@ -8,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import memory, persistence, row_checks
-from streamnb.fits.statistic import Statistic
 from streamnb.passes.contract import Report
+from streamnb.passes.statistic import Statistic
 from streamnb.rows.boundary import checked
 from streamnb.rows.row_blocks import Block, Chunk
 
@@ -19,7 +20,7 @@ BYTES_OF_FEATURE = 5000  # at least, however few values it has: the arrays of it
 ROUNDING = 1e-12  # of sums of weights, relative
 _MAGNITUDE = np.int64(2**63 - 1)  # all bits of a float64 except the sign
 _BELOW_ZERO = -2  # key of the largest number below 0; -1 would be negative zero
-CURE = "take fewer features at a time, give a larger memory_limit, or take a machine with more memory"
+CURE = "use fewer features at a time, give a larger memory_limit, or use a machine with more memory"
 
 
 class ValueCells(NamedTuple):
@@ -58,7 +59,7 @@ class ValueCells(NamedTuple):
         return np.where((middle > tops) & (middle < next_ones), middle, tops)
 
 
-NOTHING = ValueCells(0, np.zeros(0, np.int64), np.zeros(0, np.int64))
+NO_VALUES = ValueCells(0, np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 def _floats(integers: np.ndarray) -> np.ndarray:
@@ -70,7 +71,7 @@ def _floats(integers: np.ndarray) -> np.ndarray:
 def cells_of(values: np.ndarray, shift: int = 0, copies: np.ndarray | None = None) -> ValueCells:
     """Return the cells of values (n,), each in so many copies, with at least this shift."""
     if not len(values):
-        return NOTHING._replace(shift=shift)
+        return NO_VALUES._replace(shift=shift)
     keys = _keys(values)
     keys >>= shift
     first, last = keys.min(), keys.max()
@@ -112,18 +113,14 @@ def _fewer(shift: int, keys: np.ndarray, counts: np.ndarray) -> ValueCells:
         shift, keys = shift + 1, keys >> 1
 
 
-def _no_numbers() -> np.ndarray:
-    return np.zeros(0)
-
-
 @dataclass(eq=False)
 class ValueCounts(Statistic):
     """The cells and the number of missing values of each feature; weights are numbers of copies."""
 
     features: Annotated[tuple[ValueCells, ...], add] = ()
-    missing: Annotated[np.ndarray, np.add] = field(default_factory=lambda: np.zeros(0, np.int64))  # (n_features,)
-    low: Annotated[np.ndarray, np.minimum] = field(default_factory=_no_numbers)
-    high: Annotated[np.ndarray, np.maximum] = field(default_factory=_no_numbers)
+    missing: Annotated[np.ndarray, np.add] = field(default_factory=partial(np.zeros, 0, np.int64))  # (n_features,)
+    low: Annotated[np.ndarray, np.minimum] = field(default_factory=partial(np.zeros, 0))
+    high: Annotated[np.ndarray, np.maximum] = field(default_factory=partial(np.zeros, 0))
     lowest: np.ndarray | None = None  # the smallest values, also those of rows of weight 0, if there are any
     memory_limit: int | None = None
     title = "bins"
@@ -155,9 +152,9 @@ class ValueCounts(Statistic):
         return replace(self, missing=self.missing + absent.missing, lowest=np.minimum(self.low, absent.low))
 
     def add_block(self, block: Block) -> None:
-        self.add(checked(block, missing=True)[0], block.weight)
+        self.add_rows(checked(block, missing=True)[0], block.weight)
 
-    def add(self, chunk: Chunk, copies: np.ndarray | None = None) -> None:  # type: ignore[override]
+    def add_rows(self, chunk: Chunk, copies: np.ndarray | None = None) -> None:
         """Add a block of rows, each in so many copies; values may be NaN."""
         n_rows, n_features = chunk.shape
         what = f"the values of {n_features:,} features, counted"

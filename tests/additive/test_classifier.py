@@ -6,7 +6,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import streamnb as snb
-from streamnb.encoding.terms import TermColumns
+from streamnb.encoding.bins import TermColumns
 
 RNG = np.random.default_rng(0)
 N = 600

@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 from streamnb.additive import descent as term_descent
 from streamnb.additive.descent import AdditiveTerms, LaneModel, TermDescent, TermRows
 from streamnb.additive.losses import ClassLosses, NumberLosses
-from streamnb.encoding.terms import CodedFeatures
+from streamnb.encoding.bins import CodedFeatures
 from streamnb.problem.losses import TweedieLoss
 
 RNG = np.random.default_rng(0)
@@ -79,7 +79,7 @@ def comparable(scores, n_classes):
 
 @pytest.mark.parametrize("kind", [2, 3, 0.0, 1.0, 1.5, 2.0])
 def test_models_side_by_side_reach_the_optimum_of_each(kind, monkeypatch):
-    monkeypatch.setattr(term_descent, "LEAST_GAIN", 1e-14)
+    monkeypatch.setattr(term_descent, "LEAST_STEP", 1e-14)
     monkeypatch.setattr(term_descent, "MOST_READS", 500)
     rows, models = rows_of(kind), [model_of(0, 1.0), model_of(1, 0.1), model_of(2, 5.0, pair=0.0)]
     descent = TermDescent(rows, models)

@@ -91,21 +91,20 @@ def test_exposures_are_offsets_or_weights_of_rates():
     assert np.corrcoef(np.log(rates), np.log(expected))[0, 1] > 0.99
 
 
-def test_a_weight_of_two_is_two_rows():
-    groups, twice = np.arange(N) % 3, np.arange(N) % 2 == 0
-    model = snb.AdditiveRegressor("poisson", interactions=[("x1", "x2")], l2=1.0, pair_factor=3.0, resolutions=(4,))
-    weighed = model.set_params(folds=groups).fit(X, Y["poisson"], 1.0 + twice).predict(X)
-    rows = np.repeat(np.arange(N), 1 + twice)
-    copied = model.set_params(folds=groups[rows]).fit(X[rows], Y["poisson"][rows]).predict(X)
-    np.testing.assert_allclose(weighed, copied, rtol=1e-4)
-
-
 def test_rows_of_weight_0_do_not_count_and_curves_may_be_monotone():
     y, weight = Y["gamma"].copy(), np.ones(N)
     y[::7], weight[::7] = -1.0, 0.0
     model = snb.AdditiveRegressor("gamma", interactions=1, monotone={"x0": 1}, **FAST).fit(X, y, weight)
     assert model.term("x0")["score"].is_monotonic_increasing
     assert "x0" not in model.terms_["name"][model.terms_["kind"] == "pair"].explode().tolist()
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e5])
+def test_units_of_weights_do_not_matter_to_what_is_chosen(unit):
+    expected = snb.AdditiveRegressor("poisson", folds=3).fit(X, Y["poisson"], YEARS)
+    model = snb.AdditiveRegressor("poisson", folds=3).fit(X, Y["poisson"], unit * YEARS)
+    assert 1 / 3 < model.best_params_["l2"] / unit / expected.best_params_["l2"] < 3
+    assert abs(model.best_score_ - expected.best_score_) < 0.03
 
 
 @pytest.mark.parametrize("loss", ["squared", "gamma"])
@@ -165,12 +164,77 @@ def test_a_column_may_explain_all(size):
         np.testing.assert_allclose(model.predict(np.column_stack([levels, X[:, 0]])), size * levels, rtol=0.03)
 
 
+SKEWED = Y["squared"] + RNG.exponential(1.0 + X[:, 0])
+
+
+@pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
+def test_quantiles_have_their_share_of_further_rows_below_and_are_judged_by_pinball_loss(quantile, tmp_path):
+    metrics = pytest.importorskip("sklearn.metrics")
+    model = snb.AdditiveRegressor("quantile", quantile=quantile, interactions=1, folds=3).fit(X[:450], SKEWED[:450])
+    predicted, y = model.predict(X[450:]), SKEWED[450:]
+    assert abs((y <= predicted).mean() - quantile) < 0.08
+    judged = model.evaluate(X[450:], y, interval=0.9)
+    expected = metrics.mean_pinball_loss(y, predicted, alpha=quantile)
+    assert judged.mean_deviance == pytest.approx(expected, rel=1e-12)
+    assert judged.d2 == model.score(X[450:], y)
+    assert judged.d2 == pytest.approx(metrics.d2_pinball_score(y, predicted, alpha=quantile), abs=1e-4)
+    low, high = judged.interval("mean_deviance")
+    assert low < expected < high and np.isnan(judged.interval("d2")).all()
+    constant = metrics.mean_pinball_loss(y, np.full(150, np.quantile(SKEWED[:450], quantile)), alpha=quantile)
+    assert expected < 0.75 * constant and abs(model.best_score_ - judged.d2) < 0.15
+    model.save(tmp_path / "m.snb")
+    loaded = snb.load(tmp_path / "m.snb")
+    assert loaded.quantile == quantile and np.array_equal(loaded.predict(X), model.predict(X))
+    _, low, high = loaded.predict(X[450:], interval=0.8).T
+    assert 0.7 < ((low <= y) & (y <= high)).mean() < 0.9
+
+
+def test_absolute_errors_are_robust_and_their_units_and_copies_do_not_matter():
+    y, means = Y["squared"].copy(), np.log(MEANS)
+    y[::20] += 50.0
+    model = snb.AdditiveRegressor("absolute", interactions=[("x1", "x2")], folds=np.arange(N) % 3)
+    expected = model.fit(X, y).predict(X)
+    assert np.abs(expected - means).mean() < 0.15
+    np.testing.assert_allclose(model.fit(X, 1000.0 * y + 7.0).predict(X), 1000.0 * expected + 7.0, rtol=1e-6)
+    np.testing.assert_allclose(model.fit(X, y, offset=means).predict(X), 0.0, atol=0.15)
+    rows = np.repeat(np.arange(N), 1 + (np.arange(N) % 2 == 0))
+    weighed = snb.AdditiveRegressor("absolute", interactions=0, l2=1.0, folds=np.arange(N) % 3)
+    twice = snb.AdditiveRegressor("absolute", interactions=0, l2=1.0, folds=rows % 3).fit(X[rows], y[rows])
+    weighed.fit(X, y, np.bincount(rows))
+    np.testing.assert_allclose(weighed.predict(X), twice.predict(X), rtol=1e-4, atol=1e-4)
+
+
+def test_quantiles_of_constants_and_of_all_rows_by_a_sample(monkeypatch):
+    for module, name, value in (("fit", "TRAINED_ROWS", 200), ("fit", "SAMPLE", 200)):
+        monkeypatch.setattr(f"streamnb.additive.{module}.{name}", value)
+    model = snb.AdditiveRegressor("quantile", quantile=0.7, interactions=0, folds=3).fit(X, SKEWED)
+    assert model.converged_ and model.n_passes_ > 1
+    assert abs((model.predict(X) >= SKEWED).mean() - 0.7) < 0.1
+    with warnings.catch_warnings(action="ignore"):
+        constant = model.fit(X, np.full(N, 3.0))
+    np.testing.assert_allclose(constant.predict(X), 3.0, rtol=1e-5)
+
+
+def test_a_sample_of_very_unequal_weights_and_exposures_trains_all_rows(monkeypatch):
+    monkeypatch.setattr("streamnb.additive.fit.TRAINED_ROWS", 300)
+    monkeypatch.setattr("streamnb.additive.fit.SAMPLE", 300)
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1.0, 1.0, (3000, 3))
+    weight, offset = np.exp(4.0 * rng.normal(size=3000)), np.minimum(2.0 * rng.normal(size=3000), 10.0)
+    y = rng.poisson(np.exp(offset + np.sin(3.0 * x[:, 0]))).astype(float)
+    with warnings.catch_warnings(action="ignore"):
+        model = snb.AdditiveRegressor("poisson", interactions=0, folds=3).fit(x, y, weight, offset=offset)
+    first, *_, last = model.history_["gradient_norm"]
+    assert last < 0.05 * first
+
+
 FIFTH = np.arange(N) == 5
 BAD = {
     "y has -1 at row 5; targets of a Poisson model should be at least 0": ("poisson", np.where(FIFTH, -1.0, 1.0)),
     "y has 0 at row 5; targets of a Gamma model should be above 0": ("gamma", np.where(FIFTH, 0.0, 2.0)),
     "y is 0 in every row": ("tweedie", np.zeros(N)),
-    "loss='absolute' is unknown; it should be one of 'squared'": ("absolute", Y["squared"]),
+    "loss='huber' is unknown; it should be one of 'squared'": ("huber", Y["squared"]),
+    "quantile=None with loss='quantile'": ("quantile", Y["squared"]),
     "y .*NaN.* row 5": ("squared", np.where(FIFTH, np.nan, Y["squared"])),
     "y .*numbers": ("squared", np.array(["a", "b"] * (N // 2))),
     "y .*datetime": ("squared", pd.Series(pd.date_range("2020-01-01", periods=N))),

@@ -7,8 +7,7 @@ import zarr
 
 import streamnb as snb
 from streamnb.additive.terms import TermTables, steps_of
-from streamnb.encoding.bins import BinEdges
-from streamnb.encoding.terms import FINEST, CodedFeatures, TermColumns
+from streamnb.encoding.bins import FINEST, BinEdges, CodedFeatures, TermColumns
 
 dask_array = pytest.importorskip("dask.array")
 
@@ -121,7 +120,7 @@ def test_contributions_of_several_classes_and_missing_values(tmp_path):
     np.testing.assert_array_equal(lazy.compute(), added)
 
 
-@pytest.mark.filterwarnings("ignore:.*add nothing")
+@pytest.mark.filterwarnings("ignore:.*without effect")
 def test_contributions_of_tables_with_new_levels(tmp_path):
     frame = pd.DataFrame({"x": X[:, 0], "level": np.where(X[:, 1] > 0, "high", "low")})
     found = snb.AdditiveClassifier([("x", "level")], l2=1.0, pair_factor=1.0, resolutions=(4,)).fit(frame, Y)

@@ -1,5 +1,7 @@
 """Fitting from the command line gives the models that the library fits."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -31,6 +33,17 @@ def test_curves_of_counts_are_those_of_the_library(tmp_path, capsys):
     assert ended == 0 and not said and "d2 on held-out rows" in words
     same = snb.AdditiveRegressor("poisson", folds=3).fit(tmp_path / "claims.csv", "claims", offset="log_years")
     assert np.array_equal(snb.load(out).predict(frame), same.predict(frame))
+    given = out, tmp_path / "claims.csv", "--offset", "log_years"
+    ended, said, _ = ran(capsys, "predict", *given)
+    assert ended == 0
+    np.testing.assert_allclose([float(line) for line in said.split()[1:]], np.exp(0.5) * same.predict(frame))
+    ended, said, _ = ran(capsys, "evaluate", *given, "--y", "claims", "--json")
+    errors = same.evaluate(frame, "claims", offset="log_years")
+    assert ended == 0 and json.loads(said)["d2"] == pytest.approx(errors.d2)
+    asked = "--y", "claims", "--task", "regression", "--offset", "log_years", "--force", "-o"
+    ended, said, words = ran(capsys, "search", tmp_path / "claims.csv", *asked, out)
+    found = snb.search(tmp_path / "claims.csv", "claims", task="regression", offset="log_years", show=False)
+    assert ended == 0 and np.array_equal(snb.load(out).predict(frame), found.best_.predict(frame)), words
 
 
 @pytest.mark.parametrize(

@@ -81,21 +81,20 @@ WRONG_USE = [
     ("fit texts.jsonl --text body -o n.snb", "the labels are missing; --y names them"),
     ("search t.csv -o n.snb", "the labels are missing; --y names them"),
     ("schema t.csv -o n.snb", "the labels are missing; --y names them"),
-    ("fit t.csv --y no -o n.snb", "--y 'no' is none of the columns"),
-    ("fit t.csv --y late --weight no -o n.snb", "--weight 'no' is none of the columns"),
-    ("fit t.csv --y late --hash no -o n.snb", "--hash 'no' is none of the columns"),
+    ("fit t.csv --y no -o n.snb", "--y 'no' is not a column"),
+    ("fit t.csv --y late --weight no -o n.snb", "--weight 'no' is not a column"),
+    ("fit t.csv --y late --hash no -o n.snb", "--hash 'no' is not a column"),
     ("fit t.csv --y late --columns late -o n.snb", "--columns 'late' is given as y, too; leave it out of --columns"),
+    ("fit t.csv --target late -o n.snb", "No such option '--target'. Did you mean '--y'?"),
+    ("fit t.csv --y late --drop no -o n.snb", "--drop 'no' is not a column"),
     ("fit t.csv --y late --hash b --n-features 0 -o n.snb", "'--n-features': 0 is not in the range x>=1"),
     ("fit t.csv --y late --hash b --n-features 3 -o n.snb", "--n-features 3 should be a power of two"),
     ("fit t.csv --y late --n-features 8 -o n.snb", "--n-features is for hashed words or categories"),
     ("fit t.csv --y late --words 1-2 -o n.snb", "--words is for texts, which have --text"),
     ("schema t.csv --y late --vocabulary 9 -o n.snb", "--vocabulary is for texts, which have --text"),
-    ("fit t.csv --y late --layer counts -o n.snb", "--layer 'counts' goes with AnnData"),
+    ("fit t.csv --y late --layer counts -o n.snb", "--layer 'counts' is only for AnnData"),
     ("fit texts.jsonl --y section --text body --words 2-1 -o n.snb", "'2-1' should be a range such as 1-2, or none"),
-    (
-        "fit texts.jsonl --y section --text body --words none -o n.snb",
-        "--words none, --chars none and --bytes none leave",
-    ),
+    ("fit texts.jsonl --y section --text body --words none -o n.snb", "--words none, --chars none and --bytes none"),
     ("fit t.csv --y late --family foo -o n.snb", "--family 'foo' is unknown"),
     ("fit t.csv --y late --bins -3 -o n.snb", "--bins -3 should be at least 1"),
     ("fit t.csv --y late --scoring foo -o n.snb", "--scoring 'foo'"),
@@ -104,8 +103,8 @@ WRONG_USE = [
     ("search t.csv --y late --transform foo -o n.snb", "--transform 'foo' is unknown"),
     ("search t.csv --y late --budget foo -o n.snb", "--budget 'foo' is not a budget"),
     ("evaluate m.snb t.csv --interval 95", "--interval 95.0 should be between 0 and 1"),
-    ("evaluate m.snb t.csv --groups g", "--groups goes with intervals; give --interval 0.95, or leave --groups out"),
-    ("evaluate m.snb t.csv --by no", "--by 'no' is none of the columns"),
+    ("evaluate m.snb t.csv --groups g", "--groups needs intervals; give --interval 0.95, or leave --groups out"),
+    ("evaluate m.snb t.csv --by no", "--by 'no' is not a column"),
     ("predict x.snb texts.jsonl -o n/ --keep no --format csv", "'--format': 'csv' is not one of"),
     ("select x.snb texts.jsonl --label perl -o n", "nothing says which rows to keep; give --threshold, --share,"),
     ("select x.snb texts.jsonl --label perl --drop-repeats -o n", "nothing says which rows to keep"),
@@ -114,7 +113,7 @@ WRONG_USE = [
     ("select x.snb texts.jsonl --label no --share .1 -o n", "--label: 'no' is not a label of the model"),
     (
         "select x.snb texts.jsonl --label perl --share .1 --number 2 -o n",
-        "--share and --number are both given; give one",
+        "--share and --number are both given; give only one",
     ),
     ("select x.snb texts.jsonl --label perl --share .1 --seed 3 -o n", "--seed is of --resample"),
     ("report m.snb t.csv --y late -o n.pdf", "-o 'n.pdf' should end with .html"),
@@ -180,7 +179,7 @@ def test_data_and_models_at_urls(tmp_path, capsys):
     ended, _, words = ran(capsys, "export", f"{here}/m.snb", f"{here}/small.snb")
     assert ended == 0 and "small.snb: " in words
     ended, _, words = ran(capsys, *asked, "-o", f"{here}/m.snb")
-    assert ended == 2 and "is there already; --force replaces it" in words
+    assert ended == 2 and "already exists; --force replaces it" in words
     ended, _, words = ran(capsys, "report", f"{here}/m.snb", "-o", f"{here}/page.html")
     assert ended == 2 and "is a URL; this is written to a file on this machine" in words
     for what in ("m.snb", "texts.jsonl"):

@@ -25,17 +25,18 @@ def test_each_command_has_help_with_an_example(command, capsys):
 
 def test_a_mistyped_command_is_told_the_nearest(capsys):
     ended, _, words = ran(capsys, "predcit", "m.snb")
-    assert ended == 2 and "No such command 'predcit'. Did you mean 'predict'?" in words
-    assert "There are describe" in ran(capsys, "xyz")[2]
+    assert ended == 2 and "No such command 'predcit': did you mean 'predict'?" in words
+    assert "'xyz': ['" in ran(capsys, "xyz")[2]
 
 
 def test_warnings_are_words_alone(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["streamnb", "--version"])
+    monkeypatch.setattr(sys, "argv", ["streamnb", "fit", "--help"])
     monkeypatch.setattr(sys, "stderr", sys.stderr)
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
     assert main() == 0
-    warnings.showwarning(snb.StreamnbWarning("few rows"), snb.StreamnbWarning, "contest.py", 133)
-    assert capsys.readouterr().err == "Warning: few rows\n"
+    said = snb.StreamnbWarning("few rows; use snb.table(.., drop=['a', 'b']) or text=['c']")
+    warnings.showwarning(said, snb.StreamnbWarning, "contest.py", 133)
+    assert capsys.readouterr().err == "Warning: few rows; use --drop 'a','b' or --text 'c'\n"
 
 
 @pytest.mark.process

@@ -37,7 +37,7 @@ def test_a_store_takes_its_place_whole_or_not_at_all(tmp_path):
         (tmp_path / folder).mkdir()
         raise OSError("full")
     assert [path.name for path in tmp_path.iterdir()] == ["rows.zarr"] and (place / "part").read_text() == "two"
-    with pytest.raises(click.BadParameter, match="is there already"), new_store(str(place), False):
+    with pytest.raises(click.BadParameter, match="already exists"), new_store(str(place), False):
         pass
     with new_store("s3://bucket/rows.zarr", False) as url:
         assert url == "s3://bucket/rows.zarr"

@@ -24,7 +24,7 @@ def test_one_of_takes_equal_words_and_the_very_objects():
 def test_a_family_is_a_name_without_parameters():
     assert arguments.family_name("poisson", ["gaussian", "poisson"]) == "poisson"
     for wrong, error, cure in (
-        (Fraction, TypeError, r"is a class; give an object: Fraction\(\)"),
+        (Fraction, TypeError, r"is a class; give an instance: Fraction\(\)"),
         (3, TypeError, "should be a name"),
         ("binomial", ValueError, r"snb\.Binomial\(k\)"),
         ("negative_binomial", ValueError, r"snb\.NegativeBinomial\(r\)"),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import streamnb as snb
-from streamnb.core.descriptions import described, shown
+from streamnb.core.persistence import described, shown
 
 
 class Pair(NamedTuple):
@@ -54,8 +54,8 @@ SORTED = "frozenset({'hits', 'pairs', 'ranking'})"
         ([{"a": (BOTH,)}], f"[{{'a': ({SORTED},)}}]"),
         (Plain(), "Plain(needs=set({'a', 'b'}))"),
         (Judge(Plain()).asked, f"<method Judge.asked of Judge(needs={described(Plain())})>"),
-        (described, "<streamnb.core.descriptions.described>"),
-        (partial(shown, value=BOTH), f"partial((<streamnb.core.descriptions.shown>, (), {{'value': {SORTED}}}))"),
+        (described, "<streamnb.core.persistence.described>"),
+        (partial(shown, value=BOTH), f"partial((<streamnb.core.persistence.shown>, (), {{'value': {SORTED}}}))"),
         (Judge, f"<{__name__}.Judge>"),
         (snb.L1([0.5]), repr(snb.L1([0.5]))),
         (Judge(np.array(["a", "b"])), "Judge(needs=array(['a', 'b'], dtype='<U1'))"),

@@ -16,13 +16,7 @@ STATS = snb.scan(np.eye(4), [0, 0, 1, 1])
 
 
 @pytest.mark.parametrize(
-    "frame",
-    [
-        MODEL.top_features,
-        MODEL.posterior,
-        lambda: TREE.edges_,
-        lambda: STATS.drift(STATS),
-    ],
+    "frame", [MODEL.top_features, MODEL.posterior, lambda: TREE.edges_, lambda: STATS.drift(STATS)]
 )
 def test_what_returns_a_frame_names_what_is_missing(frame, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
@@ -34,10 +28,7 @@ DAYS = pd.Series(pd.date_range("2024-01-01", periods=40, freq="7D"))
 AGES = pd.Series(np.arange(40.0)).mask(lambda age: age == 7)
 OF_PANDAS = {
     "bins": (pd.cut(AGES, [0, 10, 20, 99]), pd.cut(AGES, [0, 10, 20, 99]).astype(object).map(str, na_action="ignore")),
-    "intervals": (
-        pd.Series(pd.arrays.IntervalArray.from_tuples([(0, 1), (1, 2)] * 20)),
-        ["(0, 1]", "(1, 2]"] * 20,
-    ),
+    "intervals": (pd.Series(pd.arrays.IntervalArray.from_tuples([(0, 1), (1, 2)] * 20)), ["(0, 1]", "(1, 2]"] * 20),
     "months": (DAYS.dt.to_period("M"), DAYS.dt.to_period("M").dt.to_timestamp()),
     "sparse": (pd.Series(pd.arrays.SparseArray(AGES.fillna(0.0), fill_value=0.0)), AGES.fillna(0.0)),
     "sparse bools": (pd.get_dummies(AGES > 20, sparse=True)[True], AGES > 20),

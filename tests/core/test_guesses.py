@@ -68,6 +68,17 @@ def test_keywords_of_fit(estimator, keyword, instead):
         estimator().fit([[1.0], [2.0]], **{keyword: 1})
 
 
+def test_columns_are_left_out_by_table():
+    for call in (snb.search, snb.compare, snb.Ridge().fit, snb.AdditiveClassifier().fit):
+        with pytest.raises(TypeError, match=r"argument 'drop': use X=snb.table\(X, y, drop="):
+            call([[1.0], [2.0]], [0, 1], drop=["id"])
+
+
+def test_exposures_are_offsets():
+    with pytest.raises(TypeError, match=r"'exposure': use offset=np.log\(exposure\), or rates y / exposure with"):
+        snb.PoissonRegressor().fit([[1.0], [2.0]], [1, 2], exposure=[1, 3])
+
+
 def test_keywords_that_a_class_has_are_taken():
     assert snb.Ridge(alpha=2.0).alpha == 2.0 and snb.LinearNB(penalty=None).penalty is None
     assert list(inspect.signature(snb.LinearNB).parameters)[:2] == ["family", "penalty"]
@@ -122,5 +133,5 @@ def test_the_chosen_point_has_its_old_name_with_a_warning():
     for model in (snb.LinearNBCV(penalty=snb.L1([0.1, 1.0]), folds=2), snb.SoftmaxRegressionCV([0.1, 1.0], folds=2)):
         assert not hasattr(model, "best_")
         model.fit(X, y)
-        with pytest.warns(FutureWarning, match=f"best_ of {type(model).__name__} is named best_params_ now"):
+        with pytest.warns(FutureWarning, match="best_ is named best_params_ now"):
             assert model.best_ == model.best_params_

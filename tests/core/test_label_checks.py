@@ -1,5 +1,6 @@
 """Labels become 1-D arrays of few kinds, indicators canonical CSR; what is missing or no label is named by its row."""
 
+import warnings
 from decimal import Decimal
 
 import numpy as np
@@ -93,7 +94,7 @@ def test_y_of_one_column_is_taken_with_the_warning_that_users_know():
     with pytest.warns(DataConversionWarning, match=r"column-vector y was passed"):
         assert check_y(np.array([[1], [2]])).tolist() == [1, 2]
     assert check_y([1, 2], 5).tolist() == [1, 2]
-    with pytest.raises(ValueError, match=r"y holds lists, of several labels a row; .* 2-D indicator"):
+    with pytest.raises(ValueError, match=r"y holds a list of labels for each row; .* 2-D indicator"):
         check_y([[1], [1, 0]])
 
 
@@ -169,11 +170,27 @@ def test_labels_of_which_each_row_has_its_own_are_refused():
 def test_numbers_to_predict_are_told_which_estimators_take_them():
     X, y = np.ones((120, 2)), np.arange(120) / 7.0
     for fit in (snb.compare, snb.LinearNB().fit, snb.SoftmaxRegression().fit):
-        with pytest.raises(
-            ValueError, match=r"Unknown label type: continuous.*take snb\.search\(X, y, task='regression'"
-        ):
+        with pytest.raises(ValueError, match=r"Unknown label type: continuous.*use snb\.search\(X, y, task="):
             fit(X, y)
     for whole in (np.arange(120), list(range(120)), pd.Series(np.arange(120.0))):
         with pytest.warns(UserWarning, match=r"120 distinct whole numbers in 120 rows.*snb\.ElasticNetCV"):
             row_checks.check_repeated(whole)
     row_checks.check_repeated(np.arange(120) % 99)  # classes may be as many
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        snb.LinearNB("gaussian"),
+        snb.SoftmaxRegression(max_passes=2),
+        snb.AdditiveClassifier(l2=1.0, interactions=0, max_passes=2),
+    ],
+)
+def test_fits_warn_of_numbers_to_predict_in_files_too(model, tmp_path):
+    frame = pd.DataFrame({"size": np.arange(300) % 7, "price": np.arange(300) % 150})
+    frame.to_csv(tmp_path / "homes.csv", index=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.filterwarnings("error", message="y has 150 distinct whole numbers in 300 rows")
+        with pytest.raises(UserWarning, match=r"each of which is a class here.*snb\.Ridge"):
+            model.fit(tmp_path / "homes.csv", "price")

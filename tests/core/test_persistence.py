@@ -44,7 +44,7 @@ def whole(request, tmp_path_factory):
 
 def agree(found, expected):
     if isinstance(expected, str):
-        return re.sub(r"\n  of guesses .*", "", found) == expected  # which later versions print
+        return re.sub(r"\n  by guessing .*", "", found) == expected  # which later versions print
     if isinstance(expected, list):
         return len(found) == len(expected) and all(map(agree, found, expected))
     return found == expected if not isinstance(expected, float) else np.isclose(found, expected, 1e-12, 0.0)
@@ -359,7 +359,7 @@ def test_models_are_written_to_urls_and_loaded_from_them(tmp_path):
         snb.load("memory://nowhere.snb")
     with downloaded(place) as file, uploading("memory://broken.snb") as broken:
         broken.write(file.read()[:-100])
-    with refused(snb.DataError, "memory://broken.snb is not a whole streamnb file"):
+    with refused(snb.DataError, "memory://broken.snb is not a complete streamnb file"):
         snb.load("memory://broken.snb")
     with pytest.raises(ValueError, match=r"checkpoint='s3://a/b' should be the path of a file on this machine"):
         snb.scan(X, Y, checkpoint="s3://a/b")

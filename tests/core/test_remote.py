@@ -4,8 +4,8 @@ import fsspec
 import pytest
 from fsspec.registry import known_implementations
 
+import streamnb as snb
 from streamnb.core import stored_files
-from streamnb.core.messages import DataError
 from streamnb.core.stored_files import (
     RemoteFile,
     asked,
@@ -55,7 +55,7 @@ def test_errors_and_logs_do_not_show_signatures(web, caplog):
     web.fail["/signed.bin"] = [500] * 20
     signed = f"{place}?X-Amz-Expires=60&X-Amz-Signature=secret"
     with (
-        pytest.raises(DataError, match=r"signed\.bin cannot be read in 3 attempts") as failed,
+        pytest.raises(snb.DataError, match=r"signed\.bin cannot be read in 5 attempts") as failed,
         RemoteFile(signed) as file,
     ):
         file.read()
@@ -91,19 +91,31 @@ def test_an_answer_that_fails_or_breaks_off_is_asked_for_again(web, caplog):
     assert RemoteFile(place).read(100) == CONTENT[:100]
     web.cut["/b"] = [10, 10]
     assert RemoteFile(place).read(100) == CONTENT[:100]
-    web.fail["/b"] = [500] * 3
-    with pytest.raises(DataError, match=r"/b cannot be read in 3 attempts .*500"):
+    web.fail["/b"] = [500] * 5
+    with pytest.raises(snb.DataError, match=r"/b cannot be read in 5 attempts .*500"):
         RemoteFile(place).read(100)
-    assert len(caplog.records) == 6
+    assert len(caplog.records) == 8
+
+
+def test_a_busy_server_is_asked_again_when_it_says(web, monkeypatch):
+    place, pauses = web.put("b", CONTENT), []
+    monkeypatch.setattr(stored_files.time, "sleep", pauses.append)
+    monkeypatch.setattr(web, "wait", 7)
+    web.fail["/b"] = [503, 429]
+    assert RemoteFile(place).read(100) == CONTENT[:100] and pauses == [7.0, 7.0]
+    web.wait, web.fail["/b"] = 100_000, [429]
+    assert RemoteFile(place).read(100) == CONTENT[:100] and pauses[2:] == [stored_files.LONGEST]
+    web.wait, web.fail["/b"] = "Wed, 21 Oct 2099 07:28:00 GMT", [503]
+    assert RemoteFile(place).read(100) == CONTENT[:100] and pauses[3:] == [stored_files.PAUSE]
 
 
 def test_a_file_that_has_changed_is_noticed(url):
     before = stored(url)
     assert RemoteFile(url, before).read(1) == CONTENT[:1]
     files, name = stored_files.file_system(url)
-    with pytest.raises(DataError, match="has changed since it was opened"):
+    with pytest.raises(snb.DataError, match="has changed since it was opened"):
         RemoteFile(url, before._replace(version="another"))
-    with pytest.raises(DataError, match="is shorter"):
+    with pytest.raises(snb.DataError, match="is shorter"):
         file = RemoteFile(url)
         file.stored = before._replace(size=len(CONTENT) + 10)
         file.seek(len(CONTENT) - 10)
@@ -128,7 +140,7 @@ def test_a_server_of_whole_files_is_refused_before_they_are_read():
         file = RemoteFile(web.put("d", CONTENT))
         assert file.read(9) == CONTENT[:9]  # it gives the beginning of what it sends
         file.seek(50)
-        with pytest.raises(DataError, match=r"gives whole files only, no ranges of bytes; download"):
+        with pytest.raises(snb.DataError, match=r"gives whole files only, no ranges of bytes; download"):
             file.read(9)
 
 
@@ -148,8 +160,8 @@ def test_patterns_and_folders_without_hidden_files(tmp_path):
     ("place", "error", "words"),
     [
         ("memory://nothing/here", FileNotFoundError, "there is no such file"),
-        ("nowhere://a", DataError, "not a URL that fsspec can open"),
-        ("http://127.0.0.1:1/a", DataError, r"cannot be read in 3 attempts .*Cannot connect"),
+        ("nowhere://a", snb.DataError, "not a URL that fsspec can open"),
+        ("http://127.0.0.1:1/a", snb.DataError, r"cannot be read in 5 attempts .*Cannot connect"),
     ],
 )
 def test_what_cannot_be_opened_is_named(place, error, words):
@@ -175,5 +187,18 @@ def test_a_refusal_is_final(web):
 
 
 def test_what_cannot_be_written_is_named(tmp_path):
-    with pytest.raises(DataError, match="cannot be written in 3 attempts"), uploading("http://127.0.0.1:1/a") as file:
+    with (
+        pytest.raises(snb.DataError, match="cannot be written in 5 attempts"),
+        uploading("http://127.0.0.1:1/a") as file,
+    ):
         file.write(b"1")
+
+
+def test_a_file_that_is_read_ahead_has_all_bytes_from_anywhere_on(monkeypatch):
+    fsspec.filesystem("memory").pipe("/ahead.bin", CONTENT)
+    monkeypatch.setattr(stored_files, "SMALL", 10)
+    monkeypatch.setattr(stored_files, "AHEAD_BYTES", 1_000)
+    with stored_files.FileAhead("memory://ahead.bin") as file:
+        assert file.read(2_300) == CONTENT[:2_300] and file.read(900) == CONTENT[2_300:3_200]
+        assert file.seek(5_000) == 5_000 and file.read(3_001) == CONTENT[5_000:8_001] and file.read() == CONTENT[8_001:]
+        assert file.read(5) == b"" and file.seek(0) == 0 and file.read() == CONTENT

@@ -94,7 +94,7 @@ def test_values_are_reported_with_row_and_column():
     for value, what in ((np.nan, "NaN"), (np.inf, "infinity"), (1e200, "infinity or a value too large")):
         with pytest.raises(ValueError, match=f"^Input X contains {what}.*: row 7, column 2 is {re.escape(str(value))}"):
             row_checks.raise_not_finite(value, 7, 2)
-    with pytest.raises(ValueError, match=r"passed to Poisson: row 7, column 2 is -1\.0.*or take family='gaussian'"):
+    with pytest.raises(ValueError, match=r"passed to Poisson: row 7, column 2 is -1\.0.*or use family='gaussian'"):
         row_checks.raise_negative(-1.0, 7, 2, "Poisson")
     with pytest.raises(ValueError, match=r"passed to transform='sqrt'.*\(shift or clip them\)$"):
         row_checks.raise_negative(-1.0, 7, 2, "transform='sqrt'")  # no family would help

@@ -1,5 +1,6 @@
 """Targets: what is taken, and what is refused with the row that is wrong."""
 
+from datetime import date, timedelta
 from decimal import Decimal
 
 import numpy as np
@@ -7,7 +8,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from streamnb.core.messages import StreamnbWarning
+import streamnb as snb
 from streamnb.core.row_checks import check_targets, hint_at_classes
 
 
@@ -24,10 +25,12 @@ def test_numbers_become_float64(y):
     ("y", "message"),
     [
         (None, "^requires y to be passed"),
-        (["a", "b"], "Unknown label type: y has dtype <U1; a regression predicts numbers: for classes take"),
+        (["a", "b"], "Unknown label type: y has dtype <U1; a regression predicts numbers: where text holds"),
         ([True, False], "y has dtype bool"),
         (pd.Series(["1", "2"]), "a regression predicts numbers"),
         (np.array([True, 2.0], object), "a regression predicts numbers"),
+        (np.array([date(2026, 1, 1), pd.Timestamp("2026-01-02")], object), "y has dtype object: dates and durations"),
+        (np.array([timedelta(1)], object), "y has dtype object: dates and durations"),
         (sp.csr_array((2, 1)), "y is sparse; give an array"),
         ({"a": 1}, r"y has shape \(\)"),
         ([1j, 2.0], "Complex data not supported"),
@@ -48,9 +51,9 @@ def test_what_is_no_number_is_refused(y, message):
 
 
 def test_few_whole_numbers_look_like_classes():
-    with pytest.warns(StreamnbWarning, match=r"y holds the whole numbers \[0, 1, 2\] alone; if these are classes"):
+    with pytest.warns(snb.StreamnbWarning, match=r"y holds the whole numbers \[0, 1, 2\] only; if these are classes"):
         hint_at_classes(np.arange(60) % 3)
-    with pytest.warns(StreamnbWarning, match=r"y is 1.5 in every row"):
+    with pytest.warns(snb.StreamnbWarning, match=r"y is 1.5 in every row"):
         hint_at_classes(np.full(60, 1.5))
 
 

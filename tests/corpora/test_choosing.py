@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from streamnb.corpora.choosing import Condition, RankedRows, Seen, cut_of, gumbel, hashes_of
-from streamnb.corpora.parts import Folder
+from streamnb.corpora.predictions import Folder
 from streamnb.corpora.reading import CorpusPart
 from streamnb.corpora.scoring import ScoredLabels
+from streamnb.corpora.selecting import Condition, RankedRows, Seen, cut_of, gumbel, hashes_of
 from streamnb.passes.contract import RunOptions
 from streamnb.rows.texts import of_strings
 

@@ -1,14 +1,15 @@
 """Parts are written whole, once, by whoever comes first, and a run goes on where another was broken off."""
 
 import errno
+import json
 import threading
 
 import distributed
 import pytest
 
 import streamnb as snb
-from streamnb.corpora import parts, reading
-from streamnb.corpora.parts import Folder, Written
+from streamnb.corpora import predictions, reading
+from streamnb.corpora.predictions import RUN, Folder, Written
 from tests.support.corpora import corpus, model, written
 from tests.support.processes import python
 
@@ -84,7 +85,7 @@ def test_workers_write_their_own_parts(run, tmp_path):
 
 
 def test_parts_that_workers_write_elsewhere_are_missed(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(parts, "separately", lambda work, missing, options: [])
+    monkeypatch.setattr(predictions, "separately", lambda work, missing, options: [])
     with pytest.raises(FileNotFoundError, match="workers have written parts that are not there"):
         run("elsewhere")
 
@@ -95,3 +96,52 @@ def test_sums_and_words():
     assert str(total).startswith("20 rows, 1 bad ones skipped, 5 kept (25.0%), 1.0 MB read in 2 parts (1 were there), ")
     assert "<td" in total._repr_html_()
     assert str(Written(1, 1, 0, 2_000_000, 1, 0, 2.0)).endswith("in 1 parts, 2.0 s, 1 MB a second")
+
+
+# ---- Folders in which a file appears whole or not at all -------------------------------------------------------------
+
+
+@pytest.fixture(params=["here", "url"])
+def folder(request, tmp_path):
+    return Folder.at(tmp_path / "out" if request.param == "here" else f"memory://{tmp_path.name}/out")
+
+
+def test_files_are_there_once_they_are_whole(folder):
+    assert folder.names() == set()
+    with folder.writing("a/b.txt") as file:
+        file.write(b"half")
+        assert folder.names() == set()
+        file.write(b" whole")
+    assert folder.names() == {"a/b.txt"} and folder.read("a/b.txt") == b"half whole"
+    with pytest.raises(ZeroDivisionError), folder.writing("c.txt") as file:
+        file.write(b"half")
+        raise ZeroDivisionError
+    assert folder.names() == {"a/b.txt"}
+    folder.remove(["a/b.txt", "nothing"])
+    assert folder.names() == set()
+
+
+def test_the_first_run_says_what_a_folder_is_of(folder):
+    assert folder.write_new(RUN, b"1") == b"1" == folder.write_new(RUN, b"2")
+    assert folder.names() == {RUN}
+
+
+def test_a_writer_that_comes_late_is_no_fault(tmp_path):
+    folder = Folder.at(tmp_path)
+    with folder.writing("x") as file:
+        file.write(b"late")
+        with folder.writing("y") as other:
+            other.write(b"")
+        (tmp_path / "x").write_bytes(b"early")
+        folder.remove_unfinished()
+    assert folder.read("x") == b"early" and folder.names() == {"x", "y"}
+    with pytest.raises(FileNotFoundError), folder.writing("z") as file:
+        folder.remove_unfinished()
+
+
+def test_what_is_no_folder_is_refused(tmp_path):
+    (tmp_path / "file").write_text(json.dumps(1))
+    with pytest.raises(ValueError, match="is a file"):
+        Folder.at(tmp_path / "file")
+    with pytest.raises(TypeError, match="folder=None"):
+        Folder.at(None)

@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import streamnb as snb
-from streamnb.core.messages import DataError
 from streamnb.corpora import reading
 from tests.support.corpora import corpus, lines, model, written_lines
 from tests.support.web_server import serving
@@ -123,13 +122,13 @@ def test_bad_lines_are_named_or_skipped_and_counted(fitted, tmp_path):
     for k, bad in ((3, b"no json"), (17, b'{"id": 1}'), (30, b'{"text": 3}'), (44, b'{"text": "\xff"}'), (45, b"[1]")):
         rows[k] = bad
     data = corpus(tmp_path / "in", rows, 2)
-    with pytest.raises(DataError, match=r"0.jsonl, line 4: row 3 is not JSON"):
+    with pytest.raises(snb.DataError, match=r"0.jsonl, line 4: row 3 is not JSON"):
         snb.write_predictions(fitted, data, tmp_path / "out", text="text", format="jsonl", n_threads=1)
     assert not list((tmp_path / "out").glob("*.jsonl"))
     for fault, rest in ((b"no json", rows), (b'{"text": "\xff"}', rows[30:])):
         (tmp_path / "one").mkdir(exist_ok=True)
         data = corpus(tmp_path / "one", [row for row in rest if row == fault or row.startswith(b'{"id": ')][:70], 1)
-        with pytest.raises(DataError, match=r"0.jsonl, line \d+: "):
+        with pytest.raises(snb.DataError, match=r"0.jsonl, line \d+: "):
             snb.write_predictions(fitted, data, tmp_path / "two", text="text", force=True)
     found = snb.write_predictions(
         fitted, corpus(tmp_path / "in", rows, 2), tmp_path / "three", text="text", errors="skip"
@@ -151,10 +150,10 @@ def test_lines_that_are_no_objects_are_named_or_skipped_wherever_they_are(fitted
     path.write_text("\n".join([*rows[:place], bad, *rows[place:]]))
     runs = [(snb.select, {"where": "good >= 0"}), (snb.write_predictions, {"format": "jsonl"})]
     for run, more in (*runs, (snb.write_predictions, {"keep": ["id"], "format": "parquet"})):
-        with pytest.raises(DataError, match=rf"x.jsonl, line {place + 1}: row {place} is not "):
+        with pytest.raises(snb.DataError, match=rf"x.jsonl, line {place + 1}: row {place} is not "):
             run(whole, path, tmp_path / "strict", force=True, **more, **options)
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".*were not seen at fit")
+            warnings.filterwarnings("ignore", message=".*were not seen in fit")
             found = run(whole, path, tmp_path / "skipping", errors="skip", force=True, **more, **options)
         assert (found.rows, found.kept, found.skipped) == (5, 4, 1)
 
@@ -170,7 +169,7 @@ def test_a_row_of_csv_with_too_many_values_is_skipped_wherever_it_is(tmp_path):
 def test_rows_of_tables_without_a_text_are_named_or_skipped(fitted, tmp_path):
     texts = [None if k in (0, 17, 39) else text for k, text in enumerate(TEXTS[:40])]
     pd.DataFrame({"id": range(40), "text": texts}).to_parquet(tmp_path / "x.parquet", row_group_size=15)
-    with pytest.raises(DataError, match=r"x.parquet: row 0 has no text in 'text'"):
+    with pytest.raises(snb.DataError, match=r"x.parquet: row 0 has no text in 'text'"):
         snb.write_predictions(fitted, tmp_path / "x.parquet", tmp_path / "out", text="text")
     options = {"text": "text", "errors": "skip", "keep": ["id"]}
     found = snb.write_predictions(fitted, tmp_path / "x.parquet", tmp_path / "skipped", **options)
@@ -185,7 +184,7 @@ def test_files_that_are_cut_off_or_empty(packing, fitted, tmp_path):
     corpus(tmp_path / "in", packing=packing)
     path = tmp_path / "in" / f"1.jsonl{packing}"
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(DataError, match="damaged or cut off"):
+    with pytest.raises(snb.DataError, match="damaged or cut off"):
         snb.write_predictions(fitted, tmp_path / "in", tmp_path / "out", text="text")
     assert not list((tmp_path / "out").glob("*.parquet"))
     (tmp_path / "empty").mkdir()
@@ -235,14 +234,14 @@ def test_a_folder_of_another_run_is_replaced_only_by_force(fitted, tmp_path):
 def test_fields_that_are_kept_as_lines_stay_as_they_are_and_unknown_ones_are_named(fitted, tmp_path):
     (tmp_path / "x.jsonl").write_bytes(b'{"id":1,"text":"fine1"}\n{"id":2.5,"text":"spam1"}\n{"text":"x"}\n')
     options = {"text": "text", "format": "jsonl.gz"}
-    with pytest.warns(snb.StreamnbWarning, match=r"keep='idd': no row .*x.jsonl has such a field; did you mean 'id'\?"):
+    with pytest.warns(snb.StreamnbWarning, match=r"keep='idd': no row .*x.jsonl has such a field: did you mean 'id'\?"):
         snb.write_predictions(fitted, tmp_path / "x.jsonl", tmp_path / "out", keep=["id", "idd"], **options)
     found = list(map(json.loads, written_lines(tmp_path / "out")))
     assert [repr(row["id"]) for row in found] == ["1", "2.5", "None"] and [*found[0]] == ["id", "idd", "label"]
     with pytest.warns(snb.StreamnbWarning, match=r"text='txt'.* did you mean 'text'\?"):
         found = snb.select(fitted, tmp_path / "x.jsonl", tmp_path / "kept", "good", share=1, text="txt", errors="skip")
     assert (found.rows, found.skipped) == (3, 3)
-    with pytest.warns(snb.StreamnbWarning, match=r"keep='url'.* they have \['id', 'text'\]"):
+    with pytest.warns(snb.StreamnbWarning, match=r"keep='url'.* a field: \['id', 'text'\]"):
         snb.write_predictions(fitted, tmp_path / "x.jsonl", tmp_path / "table", keep=["url"], text="text")
 
 
@@ -293,7 +292,7 @@ def test_texts_of_a_frame(fitted, tmp_path):
     assert found == [{"id": n, "label": label} for n, label in enumerate(fitted.predict(TEXTS).tolist())]
     for wrong, message in (
         ({}, "text=None, but the model is of texts; name the column"),
-        ({"text": "txt"}, "text='txt' is not a column of X; it has"),
+        ({"text": "txt"}, "text='txt' is not a column of X: did you mean 'text'"),
         ({"text": "text", "keep": ["no"]}, "keep='no' is not a column of X"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -8,7 +8,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
-from streamnb.core.messages import DataError
+import streamnb as snb
 from streamnb.corpora.reading import CorpusPart, CorpusReading, files_of, kind_of_files
 from streamnb.encoding.ngrams import NGrams
 from streamnb.encoding.text import TextEncoding
@@ -70,7 +70,7 @@ def test_what_is_no_file_is_named(tmp_path):
 
 def test_files_are_of_one_kind():
     assert kind_of_files([("a.jsonl.zst", 1), ("b.json", 1)]) == JSON
-    with pytest.raises(DataError, match=r"b.csv is CSV, but a.jsonl is JSON lines"):
+    with pytest.raises(snb.DataError, match=r"b.csv is CSV, but a.jsonl is JSON lines"):
         kind_of_files([("a.jsonl", 1), ("b.csv", 1)])
-    with pytest.raises(DataError, match="a corpus is of"):
+    with pytest.raises(snb.DataError, match="a corpus is of"):
         kind_of_files([("a.h5", 1)])

@@ -10,8 +10,8 @@ import pytest
 
 import streamnb as snb
 from streamnb.corpora import reading
-from streamnb.corpora.choosing import gumbel
 from streamnb.corpora.scoring import scores_of
+from streamnb.corpora.selecting import gumbel
 from tests.support.corpora import corpus, lines, model, odds, wet, written, written_lines
 
 ROWS = lines()

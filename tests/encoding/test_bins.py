@@ -14,7 +14,7 @@ X = np.column_stack([rng.normal(size=1000), rng.integers(0, 3, 1000), np.exp(rng
 
 def learned(X, n_bins=8, strategy="quantile", missing="auto"):
     counts = ValueCounts()
-    counts.add(as_chunk(X, missing=True)[0])
+    counts.add_rows(as_chunk(X, missing=True)[0])
     return BinEdges.learned(counts, n_bins, strategy, missing)
 
 

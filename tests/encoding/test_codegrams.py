@@ -47,28 +47,6 @@ def test_names_are_the_words_in_the_order_of_the_alphabet():
     assert frame["BAE"].item() == 1
 
 
-def test_windows_are_rows_and_words_lie_within_them():
-    assert told(snb.codegram(R, T, 2, length=2), 2) == [{"AB": 1}, {"AE": 1}]  # BA is in none, D is left over
-    assert told(snb.codegram(R, T, 2, length=5), 2) == [{"AB": 1, "BA": 1, "AE": 1, "ED": 1}]
-    assert told(snb.codegram(R, T, 2, stride=3), 2) == [{"AB": 1, "ED": 1}]
-    assert told(snb.codegram(R, T, 1, 2, 3), 1) == [{"A": 2}]
-
-
-def test_records_are_rows_and_no_letter_goes_from_one_to_the_next():
-    assert told(snb.codegram(R, T, 1, groups=list("xxxyyy")), 1) == [{"A": 1, "B": 1}, {"D": 1, "E": 1}]
-    assert told(snb.codegram(R, T, 1, length=1, groups=[7, 7, 7, 7, 5, 5]), 1) == [
-        {"A": 1},
-        {"B": 1},
-        {"A": 1},
-        {"D": 1},
-    ]
-
-
-def test_a_record_too_short_for_a_word_is_a_row_of_zeros():
-    assert told(snb.codegram(R, T, 2, groups=[1, 2, 2, 2, 3, 3]), 2) == [{}, {"BA": 1}, {}]
-    assert told(snb.codegram([1.0], [1.0])) == [{}]
-
-
 beats = st.tuples(st.integers(1, 6), st.integers(1, 6))
 records = st.lists(st.lists(beats, min_size=1, max_size=30), min_size=1, max_size=4)
 

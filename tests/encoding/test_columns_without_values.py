@@ -6,7 +6,6 @@ import pyarrow as pa
 import pytest
 
 import streamnb as snb
-from streamnb.core.messages import DataError
 
 N = 90
 rng = np.random.default_rng(0)
@@ -73,7 +72,7 @@ def in_csv(frame, path):
 
 
 @pytest.mark.parametrize("column", COLUMNS)
-@pytest.mark.filterwarnings("ignore:X has values that add nothing")
+@pytest.mark.filterwarnings("ignore:X has values without effect")
 def test_predictions_are_those_of_rows_with_that_value_missing(model, column, tmp_path):
     answer = getattr(model, "predict_proba", model.predict)
     frame = some(column)
@@ -129,13 +128,11 @@ def test_rows_are_judged_added_and_written(column, tmp_path):
         assert pd.read_parquet(tmp_path / name / "part-00000.parquet")["label"].tolist() == expected
 
 
-def test_values_of_another_kind_are_still_refused(tmp_path):
+def test_values_of_another_kind_are_still_refused():
     model = snb.LinearNB("auto").fit(rows())
     for column, wrong, kind in (("number", "x", "number"), ("string", 1.5, "category"), ("date", True, "date")):
-        frame = FRAME[:3].assign(**{column: wrong})
-        for X in (frame, in_parquet(frame, tmp_path / "a.parquet"), frame.to_dict("records")):
-            with pytest.raises(DataError, match=rf"column '{column}' is of type .*; it should be of kind '{kind}'"):
-                model.predict(X)
+        with pytest.raises(snb.DataError, match=rf"column '{column}' is of type .*; it should be of kind '{kind}'"):
+            model.predict(FRAME[:3].assign(**{column: wrong}))
     with pytest.raises(ValueError, match="no row of X has any of the columns that the model was fitted on, "):
         model.predict([{"strin": "a"}])
 
@@ -168,5 +165,5 @@ def test_a_part_of_a_table_may_have_no_value_of_a_column(tmp_path):
         for files in (parquet, lines):
             assert np.array_equal(snb.LinearNB("auto").fit(files, "label").coef_, expected)
     in_parquet(parts[1].assign(string=1.5), tmp_path / "1.parquet")
-    with pytest.raises(DataError, match=r"1.parquet: column 'string' is of type double \(number\)"):
+    with pytest.raises(snb.DataError, match=r"1.parquet: column 'string' is of type double \(number\)"):
         snb.LinearNB("auto").fit([tmp_path / "2.parquet", tmp_path / "1.parquet"], "label")

@@ -10,6 +10,7 @@ import streamnb as snb
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.learning import (
     ChosenColumns,
+    OfCopies,
     check_applied,
     check_maps,
     learned_maps,
@@ -17,8 +18,8 @@ from streamnb.encoding.learning import (
     quantile_normal,
 )
 from streamnb.estimators.preparation import StepRequest
-from streamnb.fits.passes import StatisticTask
 from streamnb.passes.contract import RunOptions
+from streamnb.passes.passes import StatisticTask
 from streamnb.passes.run import run, run_reads
 from streamnb.rows.boundary import as_chunk
 from streamnb.rows.opening import opened
@@ -59,7 +60,7 @@ M = np.array([[0.0, -1.0], [3.0, 2.0], [1.0, 0.0]])
 
 def test_what_does_not_go_together_is_named():
     maps = run_reads(learned_maps(["log1p"], opened(M, labelled=False), RunOptions(), "a test", None))
-    with pytest.raises(ValueError, match="normalize='l1' does not go with maps"):
+    with pytest.raises(ValueError, match="normalize='l1' does not work with maps"):
         check_maps(["log1p"], None, "l1")
     with pytest.raises(ValueError, match="maps='none' is applied in the scan, which had 'log1p'"):
         check_applied([], maps["log1p"].whole)
@@ -107,3 +108,15 @@ REFUSED = {
 def test_what_is_asked_of_columns_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+# ---- Weights as whole numbers of copies in units: their sums are exact, and those of whole weights are the copies ----
+
+
+def test_rows_without_weights_have_the_arrays_of_the_task_alone():
+    """So files of older versions are read."""
+    rows, options = opened(np.arange(9.0)[:, None], labelled=False), RunOptions(False)
+    alone, _ = run(StatisticTask(ValueCounts()), rows, options)
+    copies = OfCopies(ValueCounts())
+    assert run(StatisticTask(copies), rows, options)[0].arrays().keys() == alone.arrays().keys()
+    assert copies.of_arrays(alone.arrays()).whole().features[0].counts.tolist() == [1] * 9

@@ -8,7 +8,6 @@ from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 
 import streamnb as snb
-from streamnb.core.messages import DataError
 from streamnb.encoding.ngrams import PLANES, NGrams
 from streamnb.rows.texts import of_parts, of_strings
 from tests.support.refusals import refused
@@ -84,7 +83,7 @@ def test_bytes_of_ascii_are_its_characters_and_are_named_as_they_are():
 
 def test_bytes_that_are_no_utf_8_name_their_row():
     texts = of_parts([b"fine", b"caf\xe9 bad"])
-    with refused(DataError, "row 8 ", "not UTF-8", "0xe9", "errors='replace'"):
+    with refused(snb.DataError, "row 8 ", "not UTF-8", "0xe9", "errors='replace'"):
         NGrams()(texts, 7)
     replaced = NGrams((1, 1), None, N, errors="replace")(texts)
     np.testing.assert_array_equal(replaced.toarray(), hashed(["fine", "caf\ufffd bad"], alternate_sign=False))

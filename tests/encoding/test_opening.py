@@ -79,7 +79,7 @@ def test_labels_that_are_given_twice_are_refused(folder):
         snb.LinearNB().fit(snb.text(TEXTS, y=Y, weight=[1, 1, 1]), sample_weight=[1, 1, 1])
     with pytest.raises(ValueError, match=r"y='y' is a feature of X; .* snb.table\(.., y='y'\)"):
         snb.LinearNB().fit(snb.table(frame), "y")
-    with pytest.raises(ValueError, match="y='late' is none of the columns"):
+    with pytest.raises(ValueError, match="y='late' is not a column"):
         snb.LinearNB().fit(snb.table(frame), "late")
 
 

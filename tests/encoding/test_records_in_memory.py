@@ -92,5 +92,5 @@ def test_labels_may_be_named_columns_of_any_table():
     expected = snb.LinearNB("poisson").fit(NUMBERS, "y").coef_
     for X in (pa.Table.from_pandas(NUMBERS), polars.from_pandas(NUMBERS)):
         assert np.array_equal(snb.LinearNB("poisson").fit(X, "y").coef_, expected)
-        with pytest.raises(ValueError, match="y='z' is none of the columns of X"):
+        with pytest.raises(ValueError, match="y='z' is not a column of X"):
             snb.LinearNB("poisson").fit(X, "z")

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 import streamnb as snb
-from streamnb.core.messages import DataError, StreamnbWarning
 from tests.support.reference_kmers import fasta
 
 SEQUENCES = ["ACGTACGT", "TTTTGGGG", "ACGTAAAA", "TTTGTTTG"]
@@ -44,7 +43,7 @@ def test_all_ways_to_give_labels_give_the_same(path, tmp_path):
 
 def test_labels_without_a_sequence_are_counted_and_left_out(path, tmp_path):
     lines = [f"s{i}\t{label}" for i, label in enumerate([*LABELS, "more", "more"])]
-    with pytest.warns(StreamnbWarning, match="2 of the 6 labels.*of no sequence.*'s4'"):
+    with pytest.warns(snb.StreamnbWarning, match="2 of the 6 labels.*of no sequence.*'s4'"):
         assert labels_in(snb.sequences(path, table(tmp_path, lines))) == LABELS
 
 
@@ -57,18 +56,18 @@ def test_labels_without_a_sequence_are_counted_and_left_out(path, tmp_path):
     ],
 )
 def test_tables_with_mistakes_are_refused(lines, message, path, tmp_path):
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(snb.DataError, match=message):
         snb.sequences(path, table(tmp_path, lines))
 
 
 def test_sequences_that_no_label_belongs_to_alone_are_refused(tmp_path):
     path = tmp_path / "a.fa"
     path.write_bytes(b">a x\nAC\n>b y\nAC\n>a z\nGT\n")
-    with pytest.raises(DataError, match=r"record 0 of .*a\.fa and record 2 of .*a\.fa have the same identifier, 'a'"):
+    with pytest.raises(snb.DataError, match=r"record 0 of .*a\.fa and record 2 of .*a\.fa have the same identifier"):
         snb.sequences(path, {"a": 1, "b": 2})
     assert labels_in(snb.sequences(path, "header", k=2)) == ["x", "y", "z"]
     path.write_bytes(b">a x\nAC\n>b\nAC\n")
-    with pytest.raises(DataError, match="record 1, 'b', has nothing after its identifier"):
+    with pytest.raises(snb.DataError, match="record 1, 'b', has nothing after its identifier"):
         snb.sequences(path, "header")
     with pytest.raises(ValueError, match="sequences in memory have no identifiers"):
         snb.sequences(["ACGT"], {"0": 1})
@@ -97,12 +96,14 @@ def test_names_of_files_are_files_in_lists_too(path):
 def test_messages_count_the_records_of_each_file(path, tmp_path):
     more = tmp_path / "more.fa"
     more.write_bytes(b">t0 x\nAC\n>s2\nAC\n")
-    with pytest.raises(DataError, match=r"record 2 of .*refs\.fa.* and record 1 of .*more\.fa have .*'s2'"):
+    with pytest.raises(snb.DataError, match=r"record 2 of .*refs\.fa.* and record 1 of .*more\.fa have .*'s2'"):
         snb.sequences([path, more], {})
-    with pytest.raises(DataError, match=r"more\.fa: record 1, 's2', has nothing after"):
+    with pytest.raises(snb.DataError, match=r"more\.fa: record 1, 's2', has nothing after"):
         snb.sequences([path, more], "header")
     more.write_bytes(b">t0\nAC\n>t1\nA-C\n")
-    with pytest.raises(DataError, match=r"no label for 6 of the 6 sequences of .*refs\.fasta and 1 more, such as 's0'"):
+    with pytest.raises(
+        snb.DataError, match=r"no label for 6 of the 6 sequences of .*refs\.fasta and 1 more, such as 's0'"
+    ):
         snb.sequences([path, more], {})
-    with pytest.raises(DataError, match=r"more\.fa: record 1, 't1', has '-'"):
+    with pytest.raises(snb.DataError, match=r"more\.fa: record 1, 't1', has '-'"):
         snb.scan(snb.sequences([path, more], [0, 1, 0, 1, 0, 1], k=2))

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import streamnb as snb
-from streamnb.core.messages import DataError
 from streamnb.encoding.sequences import KMers
 from streamnb.rows import line_files
 from tests.support.reference_kmers import counted, fasta, fastq
@@ -107,7 +106,7 @@ def test_wrong_options_are_refused(options, message):
 )
 def test_bad_sequences_are_named(text, message, tmp_path):
     (tmp_path / "bad.fa").write_bytes(text)
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(snb.DataError, match=message):
         snb.scan(snb.sequences(tmp_path / "bad.fa", k=2), np.arange(text.count(b">") or 2))
 
 
@@ -116,8 +115,8 @@ def test_bad_paths_are_refused(tmp_path):
         snb.sequences(tmp_path / "none.fa")
     with pytest.raises(FileNotFoundError, match=r"is a folder; give a pattern of its files.*\*\.fasta"):
         snb.sequences(tmp_path)
-    with pytest.raises(DataError, match="sequence 1 has 'X'"):
+    with pytest.raises(snb.DataError, match="sequence 1 has 'X'"):
         snb.scan(snb.sequences(["ACGT", "AXA"], [0, 1], k=2))
     (tmp_path / "a.fasta").write_text(">a\nACGT\n")
-    with pytest.raises(DataError, match=r"is a file of sequences.*snb\.sequences\(path, y=\.\.\)"):
+    with pytest.raises(snb.DataError, match=r"is a file of sequences.*snb\.sequences\(path, y=\.\.\)"):
         snb.LinearNB().fit(tmp_path / "a.fasta", "y")

@@ -3,10 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.naive_bayes import CategoricalNB
 from sklearn.preprocessing import OrdinalEncoder
 
 import streamnb as snb
+from tests.support.refusals import refused
 
 N = 60
 rng = np.random.default_rng(0)
@@ -70,23 +72,29 @@ def test_columns_that_say_nothing_are_left_out():
         rows = snb.table(frame, "late")
     assert [str(one.message).split(" have ")[0] for one in said] == ["columns ['same', 'gone']", "columns ['row']"]
     assert not {"same", "gone"} & set(rows.encoding.columns) and "row" in rows.encoding.columns
-    with pytest.raises(ValueError, match="X has no column of more than one value"):
+    with pytest.raises(ValueError, match="Every column of X is constant"):
         snb.table(frame, "late", columns=["same"])
+    with pytest.raises(ValueError, match="or has no value that min_count=5 rows share"):
+        snb.table(frame, "late", columns=["row"], min_count=5)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"y": "soon"}, r"y='soon' is none of the columns of X"),
+        ({"y": "soon"}, r"y='soon' is not a column of X: \['"),
+        ({"y": "Late"}, r"y='Late' is not a column of X: did you mean 'late'\?"),
         ({"columns": ["s", "late"]}, "columns='late' is given as y, too; leave"),
-        ({"columns": ["x"]}, "columns='x' is none of the columns"),
+        ({"columns": ["x"]}, "columns='x' is not a column"),
         ({"columns": []}, "columns is empty"),
+        ({"drop": ["x"]}, "drop='x' is not a column of X"),
+        ({"drop": "s"}, r"drop='s' should be a list of names of columns; give \['s'\]"),
+        ({"drop": ["s"], "columns": ["i"]}, "columns and drop are both given"),
         ({"columns": "s"}, "columns='s' should be a list of names"),
         ({"categorical": "i"}, "categorical='i' should be a list of names"),
         ({"text": "s"}, r"text='s' should be a list of names of columns; give \['s'\]"),
         ({"text": ["i"]}, "text='i' is a column of type int64; it should hold strings"),
         ({"pairs": [("s",)]}, "should be a list of pairs"),
-        ({"pairs": [("s", "x")]}, "pairs='x' is none of the columns"),
+        ({"pairs": [("s", "x")]}, "pairs='x' is not a column"),
         ({"bins": 1}, "bins=1 should be 2 or more"),
         ({"bins": {"s": 0}}, "bins"),
         ({"missing": "drop"}, "missing='drop'"),
@@ -101,11 +109,11 @@ def test_arguments_that_are_wrong_are_named(options, message):
         snb.table(FRAME, **{"y": "late", **options})
 
 
-@pytest.mark.parametrize("argument", ["text", "categorical", "hashed", "columns"])
+@pytest.mark.parametrize("argument", ["text", "categorical", "hashed", "columns", "drop"])
 def test_names_that_no_json_line_has_are_refused(tmp_path, argument):
     """Such a column would be one of missing values alone, of 262,144 columns for text."""
     FRAME[:8].to_json(tmp_path / "a.jsonl", orient="records", lines=True)
-    with pytest.raises(ValueError, match=f"{argument}='soon' is none of the columns of X"):
+    with pytest.raises(ValueError, match=f"{argument}='soon' is not a column of X"):
         snb.table(tmp_path / "a.jsonl", "late", **{argument: ["s", "soon"]})
 
 
@@ -146,3 +154,39 @@ def test_the_index_of_a_frame_is_no_feature(tmp_path):
     model = snb.LinearNB("auto").fit(tmp_path / "some.parquet", "late")
     assert not any("index" in name for name in model.feature_names_in_)
     assert model.predict(FRAME).tolist() == model.predict(FRAME.reset_index(drop=True)).tolist()
+
+
+# ---- Which columns of a table are hashed, and the n-grams of its texts -----------------------------------------------
+
+
+def test_the_columns_of_most_values_share_a_hash_space():
+    rng = np.random.default_rng(6)
+    sizes = {"a": 90, "b": 9, "c": 60}
+    frame = pd.DataFrame({name: rng.integers(0, size, 400).astype(str) for name, size in sizes.items()})
+    frame["n"], frame["y"] = rng.normal(size=400), rng.integers(0, 2, 400)
+    frame.loc[:9, "a"] = None
+    rows = snb.table(frame, "y", hash_features=32, bins={"n": None})
+    assert rows.feature_names.tolist() == [*(f"b={k}" for k in range(9)), "n", *(f"hash {k}" for k in range(32))]
+    assert rows.encoding.kinds == [("categorical", 9), ("gaussian", 1), ("multinomial", 32)]
+    (block,) = rows.blocks()
+    hashed = sp.csr_array(block.X[:3], shape=(400, 42)).toarray()[:, 10:]
+    assert set(np.unique(hashed)) == {0.0, 1.0} and set(hashed.sum(axis=1)) == {1.0, 2.0}  # two of a row may meet
+    assert snb.LinearNB("auto").fit(rows).coef_.shape == (1, 42)
+    more = snb.table(frame, "y", hash_features=128, bins={"n": None}).feature_names.tolist()
+    assert {"b=3", "c=7", "hash 127"} <= {*more} and "a is missing" not in more
+    assert "hash 0" not in snb.table(frame, "y", hash_features=256).feature_names.tolist()
+
+
+def test_texts_of_a_table_have_the_n_grams_that_are_named(tmp_path):
+    texts = ["red wine", "black tea", "white wine", "green tea"]
+    frame = pd.DataFrame({"body": texts, "y": [1, 0, 1, 0]})
+    for options in ({"words": (1, 2)}, {"words": None, "chars": (1, 3)}, {"words": (1, 1), "bytes": 2}):
+        rows = snb.table(frame, "y", text={"body": options}, hash_features=2**10)
+        (block,), (twin,) = rows.blocks(), snb.text(texts, n_features=2**10, **options).blocks()
+        for mine, theirs in zip(block.X[:3], twin.X[:3], strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+    snb.LinearNB("multinomial").fit(rows).save(tmp_path / "m.snb")
+    assert snb.load(tmp_path / "m.snb").predict(frame).tolist() == [1, 0, 1, 0]
+    for wrong in ({"body": {"word": (1, 2)}}, {"body": (1, 2)}):
+        with refused(ValueError, "'body' should map to options", "words, chars, bytes"):
+            snb.table(frame, "y", text=wrong)

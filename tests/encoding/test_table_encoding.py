@@ -60,7 +60,7 @@ def test_rows_to_come_have_the_same_columns():
     again = FRAME[FRAME.columns[::-1]].drop(columns="late").assign(more=1)
     assert np.array_equal(matrix_of(encoding.encode(again)), matrix_of(encoding.encode(FRAME)))
     strange = FRAME.assign(plane="never seen", miles=None)
-    with pytest.warns(snb.StreamnbWarning, match="6 of 6 values of 'plane' were not seen at fit"):
+    with pytest.warns(snb.StreamnbWarning, match="6 of 6 values of 'plane' were not seen in fit"):
         names = encoding.column_names[matrix_of(encoding.encode(strange)).any(axis=0)]
     assert not any(name.startswith("plane") for name in names) and "miles is missing" in names
     assert encoding.encode(FRAME, labelled=True).tables.fields.y == "late"
@@ -71,7 +71,8 @@ def test_columns_that_are_missing_or_of_another_kind_are_named():
     encoding = snb.table(FRAME, "late").encoding
     with pytest.raises(ValueError, match=r"X has no column 'miles', which the model was fitted on; it has \['plane',"):
         encoding.encode(FRAME.drop(columns="miles"))
-    with pytest.raises(ValueError, match=r"'miles' is of type .*string \(category\); it should be of kind 'number'"):
+    kind = "it should be of kind 'number', as in the rows that were fitted; give numbers, such as 31 for '31'"
+    with pytest.raises(ValueError, match=rf"'miles' is of type .*string \(category\); {kind}"):
         matrix_of(encoding.encode(FRAME.assign(miles="far")))
     forced = snb.table(FRAME, "late", categorical=["miles"], columns=["miles"]).encoding
     assert forced.encode(FRAME.assign(miles=["1", "2", "3", None, "5", "6"])).n_features == 6

@@ -8,8 +8,8 @@ import pytest
 import zarr
 
 import streamnb as snb
-from streamnb.encoding.terms import FINEST, CodedFeatures, TermColumns
-from tests.export.test_as_json import predicted
+from streamnb.encoding.bins import FINEST, CodedFeatures, TermColumns
+from tests.models.test_as_json import predicted
 
 # ---- values without a score ------------------------------------------------------------------------------------------
 
@@ -19,7 +19,7 @@ X[::9, 2] = np.nan
 Y = X[:, 0] * X[:, 1] > 0
 NEW = X[:1200:2].copy()
 NEW[3, 0] = NEW[4:6, 1] = NEW[7:9, 2] = np.nan  # the last feature had missing values at fit
-ABSENT = r"none was at fit: 1 of 'x0', 2 of 'x1', in 200 rows"
+ABSENT = r"the fit had none: 1 of 'x0', 2 of 'x1', in 200 rows"
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_nothing_is_said_where_all_have_a_score(model):
     model.predict(X)  # warnings are errors in these tests
 
 
-@pytest.mark.filterwarnings("ignore:.*add nothing")
+@pytest.mark.filterwarnings("ignore:.*without effect")
 def test_exports_decide_alike(model, tmp_path):
     expected = model.predict_proba(NEW)
     model.save(tmp_path / "m.snb", stats=False)
@@ -66,7 +66,7 @@ def test_new_levels_count_as_rare_ones_if_there_were_any():
     frame = pd.DataFrame({"level": levels, "x": X[:, 0]})
     found = snb.AdditiveClassifier(0, l2=1.0, resolutions=(4,)).fit(frame, Y)
     new = frame.iloc[-3:].assign(level=["never seen", "seldom", None])
-    with pytest.warns(snb.StreamnbWarning, match=r"none was at fit: 1 of 'level', in 3 rows"):
+    with pytest.warns(snb.StreamnbWarning, match=r"the fit had none: 1 of 'level', in 3 rows"):
         added = found.contributions(new)[:, found.terms_["name"].tolist().index("level")]
     assert added[0] == added[1] == found.term("level").set_index("level")["score"]["rare"]
     assert added[2] == 0.0

@@ -10,7 +10,6 @@ import pytest
 
 import streamnb as snb
 from streamnb.core import persistence
-from streamnb.core.messages import DataError
 
 WORDS = {"tea": "green leaf cup", "wine": "red grape glass"}
 RNG = np.random.default_rng(0)
@@ -91,7 +90,7 @@ def test_names_of_columns_go_with_the_model(folder):
         (ROWS, {"y": Y[:5]}, "inconsistent"),
         (ROWS, {"n_features": 1000}, "power of two"),
         (FRAME, {}, r"X is a table; text= .*'t', 'y', 'w'"),
-        (FRAME, {"text": "u"}, "text='u' is none of the columns"),
+        (FRAME, {"text": "u"}, "text='u' is not a column"),
         ([], {}, "0 sample"),
     ],
 )
@@ -109,23 +108,23 @@ def test_texts_that_cannot_be_opened(folder, tmp_path):
     with pytest.raises(ValueError, match="empty folder"):
         snb.text(tmp_path / "empty")
     (tmp_path / "bad.txt").write_bytes(b"fine\ncaf\xe9\n")
-    with pytest.raises(DataError, match=r"bad.txt: the text of row 1 is not UTF-8"):
+    with pytest.raises(snb.DataError, match=r"bad.txt: the text of row 1 is not UTF-8"):
         snb.scan(snb.text(tmp_path / "bad.txt", y=[0, 1]))
     assert snb.scan(snb.text(tmp_path / "bad.txt", y=[0, 1], errors="replace")).n_rows == 2
 
 
 def test_labels_and_names_that_are_wrong(tmp_path):
     (tmp_path / "labels.jsonl").write_bytes(b'{"t": "red", "y": "a"}\n{"t": "green", "y": "\xe9"}\n')
-    with pytest.raises(DataError, match=r"labels\.jsonl: y='y' of row 1 is not UTF-8"):
+    with pytest.raises(snb.DataError, match=r"labels\.jsonl: y='y' of row 1 is not UTF-8"):
         snb.scan(snb.text(tmp_path / "labels.jsonl", "t", "y"))
     (tmp_path / "rows.csv").write_text('{"t": "red", "y": "a"}\n')
-    with pytest.raises(DataError, match="looks like JSON"):
+    with pytest.raises(snb.DataError, match="looks like JSON"):
         snb.text(tmp_path / "rows.csv", "t", "y")
     (tmp_path / "empty.jsonl").write_text("\n \n")
-    with pytest.raises(DataError, match=r"empty\.jsonl holds no rows"):
+    with pytest.raises(snb.DataError, match=r"empty\.jsonl holds no rows"):
         snb.text(tmp_path / "empty.jsonl", "t", "y")
     (tmp_path / "cells.h5ad").write_text("red wine")
-    with pytest.raises(DataError, match=r"cells\.h5ad is not an HDF5 file, as its name says"):
+    with pytest.raises(snb.DataError, match=r"cells\.h5ad is not an HDF5 file, despite its name"):
         snb.scan(tmp_path / "cells.h5ad", "obs/kind")
 
 

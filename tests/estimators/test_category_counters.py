@@ -140,7 +140,7 @@ def test_numbers_are_coded_by_the_share_above_thresholds():
 
 def test_leaving_one_row_out_leaks_and_warns():
     noise = rng.integers(0, 2, N)
-    with pytest.warns(snb.StreamnbWarning, match="tells its class"):
+    with pytest.warns(snb.StreamnbWarning, match="reveals its class"):
         found = snb.CategoryCounters(oof="loo").fit_transform(X[:, :1], noise)[:, 1]
     for value in range(12):
         of_value = X[:, 0] == value
@@ -175,7 +175,7 @@ def test_what_is_wrong_is_named():
     with pytest.raises(ValueError, match="y has two dimensions"):
         snb.CategoryCounters().fit(X, np.eye(3, dtype=int)[np.arange(N) % 3])
     counters = snb.CategoryCounters(0.0).fit(X, Y)
-    with pytest.raises(ValueError, match=r"row 1, column 0, a value for which too few rows were counted.*take c > 0"):
+    with pytest.raises(ValueError, match=r"row 1, column 0, a value for which too few rows were counted.*use c > 0"):
         counters.transform([[1.0, 1.0], [77.0, 1.0]])
     with pytest.raises(ValueError, match="oof='folds'"), pytest.warns(snb.StreamnbWarning):
         snb.CategoryCounters(oof="loo").fit_transform(X, Y, np.ones(N))

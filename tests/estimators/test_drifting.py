@@ -2,6 +2,7 @@
 
 import json
 
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -60,6 +61,8 @@ def test_shares_and_new_values_are_those_of_pandas():
     cities = found.values[found.values["column"] == "city"].set_index("value")
     assert cities.loc["city=Rome", ["before", "after"]].tolist() == [(f["city"] == "Rome").mean() for f in (OLD, NEW)]
     assert found.scores["before"].tolist() == OLD["late"].value_counts(normalize=True)[["no", "yes"]].tolist()
+    alone = snb.LinearNB().fit(OLD, "late").drift(NEW.assign(city="Kyiv"))
+    assert alone.unseen["rows"].tolist() == [len(NEW)] and alone.columns["new_values"].max() == 1.0
     assert "2 of 4 columns moved" in repr(found) and "Kyiv" in repr(found)
     assert json.loads(json.dumps(found.summary(), default=float))["moved"] == ["city", "age"]
 
@@ -74,7 +77,8 @@ def test_containers_do_not_matter(tmp_path):
     model, expected = snb.LinearNB().fit(OLD, "late"), None
     NEW.to_parquet(tmp_path / "week.parquet", row_group_size=70)
     given = NEW, tmp_path / "week.parquet", pa.Table.from_pandas(NEW), NEW.to_dict("records")
-    for X in (*given, iter([NEW[:150], NEW[150:]])):
+    frames = dd.from_pandas(NEW, npartitions=3), dd.from_pandas(NEW.drop(columns="late"), npartitions=2)
+    for X in (*given, *frames, iter([NEW[:150], NEW[150:]])):
         found = model.drift(X)
         expected = expected or found
         pd.testing.assert_frame_equal(found.columns, expected.columns)
@@ -98,6 +102,7 @@ def test_columns_of_arrays(case):
     model, old, new = case
     model = model.fit(old, Y + 0.5 if isinstance(model, snb.Ridge) else Y)
     assert model.drift(new).moved == ["x1"] and not model.drift(old, before=old).moved
+    assert model.drift(dd.from_pandas(pd.DataFrame(new), npartitions=3)).moved == ["x1"]
 
 
 def test_words_of_texts_and_hashed_categories():
@@ -129,8 +134,3 @@ def test_what_cannot_be_compared_is_said(tmp_path):
     with refused(ValueError, "CategoricalNB keeps no sums", "'x0', 'x1' and 'x2'|x0.*x2", "before="):
         levels.drift(X > 0.0)
     assert levels.drift(X > SHIFT, before=X > 0.0).moved[0] == "x1"
-
-
-def test_rows_of_new_values_alone():
-    found = snb.LinearNB().fit(OLD, "late").drift(NEW.assign(city="Kyiv"))
-    assert found.unseen["rows"].tolist() == [len(NEW)] and found.columns["new_values"].max() == 1.0

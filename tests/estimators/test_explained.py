@@ -32,6 +32,16 @@ def test_what_cannot_be_explained_is_refused():
         own.calibrate(X, Y, method="isotonic").explain(X[[0]])
 
 
+@pytest.mark.parametrize("model", [snb.LinearNB("gaussian", transform="quantile_normal"), snb.SoftmaxRegression(1.0)])
+def test_values_before_a_learned_map_are_those_of_the_user(model):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.normal(40.0, 10.0, 400), "income": np.exp(rng.normal(10.0, 1.0, 400))})
+    y = np.log(frame["income"]) + 0.02 * frame["age"] + 0.3 * rng.normal(size=400) > 11.0
+    found = model.set_params(transform="quantile_normal").fit(frame, y).explain(frame.iloc[[7]]).set_index("feature")
+    assert found["value"][["age", "income"]].tolist() == frame.iloc[7].tolist()
+    np.testing.assert_allclose(found["transformed"] * found["weight"], found["contribution"])
+
+
 @pytest.mark.parametrize(
     "model", [snb.SoftmaxRegression(), snb.MarginClassifierCV(folds=2), snb.LinearNB("gaussian"), snb.GaussianNB()]
 )

@@ -55,10 +55,7 @@ def test_labels_and_weights():
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [
-        ({"bins": 1}, "bins=1"),
-        ({"smoothing": 0.0}, r"smoothing=0\.0 should be above 0: at 0 a bin without rows"),
-    ],
+    [({"bins": 1}, "bins=1"), ({"smoothing": 0.0}, r"smoothing=0\.0 should be above 0: at 0 a bin without rows")],
 )
 def test_what_is_wrong_is_said(options, words):
     with pytest.raises(ValueError, match=words):
@@ -66,5 +63,5 @@ def test_what_is_wrong_is_said(options, words):
 
 
 def test_reads_that_are_spent_are_said():
-    with pytest.warns(snb.StreamnbWarning, match="max_passes=2 reads were spent"):
+    with pytest.warns(snb.StreamnbWarning, match="max_passes=2 reads were not enough"):
         snb.GeneralizedNB(0.01, 4, max_passes=2, tol=1e-9).fit(X, Y)

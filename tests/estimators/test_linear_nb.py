@@ -5,10 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.utils import get_tags
 
 import streamnb as snb
@@ -96,12 +93,6 @@ def test_partial_fit_with_one_class_waits_for_a_second(kind):
     assert outcome(model) == outcome(snb.LinearNB().fit(rows.x, rows.y))
 
 
-def test_fit_starts_afresh():
-    rows = example()
-    model = snb.LinearNB().fit(rows.x[:, :4], rows.y).fit(rows.x, rows.y)
-    assert outcome(model) == outcome(snb.LinearNB().fit(rows.x, rows.y))
-
-
 def test_idf_counts_documents_by_weight_and_matches_scikit_learn():
     rows = example()
     repeats = np.arange(len(rows)) % 3 + 1
@@ -125,19 +116,6 @@ def test_saved_models_are_json_and_arrays_without_pickle(tmp_path):
 
 
 # ----------------------------------------------------------------------------------------- in company
-
-
-def test_pipelines_and_searches():
-    words = ["a b a", "b c", "c c d", "a a", "d c b", "d d"] * 4
-    y = ["x", "x", "z", "x", "z", "z"] * 4
-    text = make_pipeline(CountVectorizer(token_pattern=r"\w"), snb.LinearNB(idf=True, normalize="l2"))
-    assert text.fit(words, y).score(words, y) > 0.8
-    rows = example("int")
-    numbers = make_pipeline(StandardScaler(), FunctionTransformer(), snb.LinearNB("gaussian"))
-    grid = {"linearnb__penalty": [None, snb.L1(0.5), snb.L2(1.0)], "linearnb__scheme": ["joint", "ovr"]}
-    search = GridSearchCV(numbers, grid, cv=3, error_score="raise").fit(rows.x, rows.y)
-    assert search.best_params_.keys() == grid.keys()
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
 def test_tags_say_what_a_family_takes():

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 import streamnb as snb
-from streamnb.core.messages import StreamnbWarning
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.text import TextEncoding
 from tests.support.refusals import refused
@@ -64,7 +63,7 @@ def test_every_estimator_answers_one_record_as_a_batch(name):
         return
     rows, records = rows_of(model)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", StreamnbWarning)
+        warnings.simplefilter("ignore", snb.StreamnbWarning)
         said = np.asarray(model.predict(rows))
         shares = model.predict_proba(rows) if hasattr(model, "predict_proba") else None
         for row, record in enumerate(records):
@@ -144,14 +143,19 @@ def test_what_is_no_record_is_refused_by_name():
                 method(wrong)
     with pytest.raises(AttributeError, match="predict_proba"):
         snb.load(MODELS["margin-classifier"]).predict_proba_one(X[0])
-    with pytest.warns(StreamnbWarning, match="1 of 1 values of 'colour' were not seen at fit"):
+    with pytest.warns(snb.StreamnbWarning, match="1 of 1 values of 'colour' were not seen in fit"):
         table.predict_one({**record, "colour": "pink"})
+    expected = table.predict_proba_one({**record, "day": datetime.datetime(2024, 3, 1)})
+    for day in (np.datetime64("2024-03-01"), np.datetime64("2024-03-01T00"), np.datetime64("2024-03-01", "ns")):
+        of_numpy = {**record, "rooms": np.int8(record["rooms"]), "day": day}
+        assert table.predict_proba_one(of_numpy) == expected
+    assert table.predict_proba_one(pd.Series(record)) == table.predict_proba_one(record)
 
 
 def test_changed_models_answer_anew_and_threads_share_one():
     model = snb.LinearNB("poisson", smoothing=1.0).fit(X, np.arange(10) % 2)
     for change in (
-        lambda: model.set_threshold(0.3),
+        lambda: model.set_threshold(1.3),
         lambda: model.refit(smoothing=5.0),
         lambda: model.partial_fit(X[:3], [1, 1, 1]),
         lambda: model.calibrate(X, np.arange(10) % 2),

@@ -126,7 +126,7 @@ def test_a_fit_that_was_broken_off_goes_on_to_the_same_bits(tmp_path):
 def test_spent_reads_are_one_warning_and_a_usable_model():
     with pytest.warns(snb.StreamnbWarning) as caught:
         model = snb.SoftmaxRegression(max_passes=3).fit(X, Y)
-    assert len(caught) == 1 and "max_passes=3 reads were spent" in str(caught[0].message)
+    assert len(caught) == 1 and "max_passes=3 reads were not enough" in str(caught[0].message)
     assert model.n_passes_ == 3 and not model.converged_ and model.score(X, Y) > 0.5
 
 

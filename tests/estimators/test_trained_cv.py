@@ -12,6 +12,7 @@ from sklearn.metrics import roc_auc_score
 from zarr.storage import MemoryStore
 
 import streamnb as snb
+from streamnb.selection import fold_models
 from tests.estimators.test_trained import SETS, WEIGHT, X, Y
 from tests.support.stores import CountingStore
 
@@ -164,6 +165,30 @@ def test_memory_changes_no_bit_of_models_that_go_further_than_those_of_folds(mod
     np.testing.assert_array_equal(little.predict_proba(X), whole.predict_proba(X))
 
 
+@pytest.mark.parametrize(
+    ("kind", "outputs"), [("SoftmaxRegression", "predict_proba"), ("MarginClassifier", "decision_function")]
+)
+def test_of_many_rows_models_go_on_from_those_of_the_middle_penalty(kind, outputs, monkeypatch):
+    monkeypatch.setattr(fold_models, "MANY", N)
+    monkeypatch.setattr(fold_models, "ROWS_A_WEIGHT", 1)
+    model = getattr(snb, f"{kind}CV")([0.1, 1.0, 30.0, 300.0], scoring="roc_auc", folds=3)
+    plan, found = snb.plan(X, Y, model=model), clone(model).fit(X, Y)
+    assert found.report_.reads <= plan.most_reads == 1 + 2 * 51 + 50 + (kind == "MarginClassifier") * 51
+    table = pd.DataFrame(found.cv_results_)
+    middle = table[table.param_l2 == 1.0]
+    ends = table[table.param_l2 != 1.0]
+    assert ends.param_l2.tolist() == [300.0, 30.0, 0.1] and len(middle) == middle.param_max_passes.max() > 3
+    assert (ends.param_max_passes >= len(middle)).all() and len(set(ends.mean_test_score)) == 3
+    for point in ends.params:
+        alone = [getattr(fitted(kind, {"l2": point["l2"]}, X[out], Y[out]), outputs)(X[~out]) for out in OUT]
+        areas = [snb.evaluate(Y[~out], scores=scores).roc_auc() for out, scores in zip(OUT, alone, strict=True)]
+        assert ends.mean_test_score[ends.param_l2 == point["l2"]].item() == pytest.approx(np.mean(areas), abs=2e-3)
+    array = zarr.create_array(MemoryStore(), data=X, chunks=(37, 6))
+    assert result(clone(model).fit(array, Y, n_threads=3)) == result(found)
+    with pytest.warns(snb.StreamnbWarning, match="groups of"):
+        assert result(clone(model).fit(X, Y, memory_limit=30_000)) == result(found)
+
+
 def test_what_is_refused():
     model = snb.SoftmaxRegressionCV
     for options, message in (
@@ -214,5 +239,5 @@ def test_what_is_said():
         snb.SoftmaxRegressionCV(1.0, scoring="roc_auc", **{**FEW, "folds": held, "max_passes": 30}).fit(X, Y)
     with pytest.warns(snb.StreamnbWarning) as caught:
         model = snb.SoftmaxRegressionCV(0.01, folds=3, max_passes=3).fit(X, Y)
-    assert [str(w.message)[:46] for w in caught] == ["max_passes=3 reads were spent, and the last ga"[:46]]
+    assert [str(w.message)[:46] for w in caught] == ["max_passes=3 reads were used, and the last gav"[:46]]
     assert model.n_passes_ == 3 and model.score(X, Y) > 0.5

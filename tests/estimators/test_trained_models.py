@@ -15,7 +15,7 @@ from sklearn.metrics import log_loss
 from sklearn.svm import LinearSVC
 
 import streamnb as snb
-from streamnb.training.objectives import Logistic, Softmax, SquaredHinge
+from streamnb.solving.objectives import Logistic, Softmax, SquaredHinge
 
 rng = np.random.default_rng(0)
 N = 150

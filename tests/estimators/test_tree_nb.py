@@ -120,7 +120,7 @@ def test_wrong_rows_are_refused():
         snb.TreeNB().fit(X, np.eye(2)[np.arange(150) % 2])
     several = MultiOutputClassifier(snb.TreeNB()).fit(X, np.column_stack([Y == "ash", X[:, 0] > 0]))
     np.testing.assert_array_equal(several.predict(X)[:, 0], snb.TreeNB().fit(X, Y == "ash").predict(X))
-    with pytest.raises(MemoryError, match=r"2.0 MB.* memory_limit allows 10.0 kB; take max_features=") as refused:
+    with pytest.raises(MemoryError, match=r"2.0 MB.* memory_limit allows 10.0 kB; use max_features=") as refused:
         snb.TreeNB().fit(sp.random_array((150, 500), rng=rng), Y, memory_limit="10kB")
     assert "pooled" not in str(refused.value)
     with pytest.raises(ValueError, match="read"):

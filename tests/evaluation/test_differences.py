@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from streamnb.evaluation import differences
 from streamnb.evaluation.judging import JudgingTask
 from streamnb.rows.row_blocks import Block
+from streamnb.searching import comparing_models as differences
 
 rng = np.random.default_rng(0)
 

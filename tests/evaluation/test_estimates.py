@@ -173,12 +173,3 @@ def test_of_few_rows_losses_stay_in_their_range():
     y, proba, heavy = [0, 1, 0], [0.9, 0.9, 0.1], [1.0, 0.01, 0.01]
     assert snb.evaluate(y, proba=proba, interval=0.95).interval("brier")[1] == 1.0
     assert np.isnan(snb.evaluate(y, proba=proba, sample_weight=heavy, interval=0.95).interval("log_loss")).all()
-
-
-def test_accuracy_has_wilsons_interval():
-    made, labels, outputs = drawn(2, interval=0.95)
-    one = judged(made, labels, outputs)
-    expected = binomtest(int((labels == outputs["predicted"]).sum()), 60).proportion_ci(0.95, method="wilson")
-    assert one.interval("accuracy") == pytest.approx((expected.low, expected.high))
-    low, high = one.interval("log_loss")
-    assert 0.0 < low < one.log_loss() < high

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from streamnb.evaluation.evaluation import Evaluation
+import streamnb as snb
 from streamnb.evaluation.intervals import ESTIMATES
 from streamnb.evaluation.slices import SliceColumn, Slicing
 from tests.support.judged import EVERYTHING, WIDE, judged_rows, judged_sets, set_evaluation
@@ -57,7 +57,7 @@ def test_fractional_weights_give_the_same_bits_for_any_cuts_and_merges(rows, gro
 
     def judged(some):
         options = dict(interval=0.9, exact_rows=exact_rows, n_bins=8, grouped=grouped, slicing=slicing)
-        part = Evaluation(rows.n_classes, [*EVERYTHING, "reliability"], **options)
+        part = snb.Evaluation(rows.n_classes, [*EVERYTHING, "reliability"], **options)
         for block in np.array_split(some, 2):
             which = {"groups": groups[block] if grouped else None, "slices": (block % 2)[:, None]}
             part.add(rows.codes[block], rows.weight[block], **rows.said(block), **which)
@@ -68,7 +68,7 @@ def test_fractional_weights_give_the_same_bits_for_any_cuts_and_merges(rows, gro
     while len(parts) > 1:
         at = data.draw(st.integers(0, len(parts) - 2))
         parts[at : at + 2] = [parts[at] + parts[at + 1]]
-    again = Evaluation._from_state(parts[0]._to_state())  # as from a file
+    again = snb.Evaluation._from_state(parts[0]._to_state())  # as from a file
     assert numbers_of(parts[0]) == numbers_of(again) == numbers_of(judged(np.arange(n)))
 
 

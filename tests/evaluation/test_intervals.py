@@ -5,7 +5,6 @@ import pytest
 
 import streamnb as snb
 from streamnb.evaluation import intervals
-from streamnb.evaluation.evaluation import Evaluation
 
 X = np.random.default_rng(0).poisson(1.0, (200, 6)).astype(float)
 Y = (X[:, 0] + X[:, 1] > X[:, 2] + 1.5).astype(int)
@@ -36,7 +35,7 @@ def test_of_columns_groups_are_checked():
         snb.evaluate(**said, interval=0.9, groups=[1, 2, 3])
     with pytest.raises(ValueError, match="groups has one group"):
         snb.evaluate(**said, interval=0.9, groups=["a"] * 200)
-    with pytest.raises(ValueError, match="groups= goes with intervals"):
+    with pytest.raises(ValueError, match="groups= needs intervals"):
         snb.evaluate(**said, groups=Y)
 
 
@@ -58,7 +57,7 @@ def test_names_are_those_of_metrics():
         judged.interval("f_score", average="mean")
     with pytest.raises(ValueError, match="jaccard is for multi-label rows"):
         judged.interval("jaccard")
-    assert all(hasattr(Evaluation, name) for name in intervals.ESTIMATES)
+    assert all(hasattr(snb.Evaluation, name) for name in intervals.ESTIMATES)
 
 
 def test_printed_form_says_what_intervals_are_of():
@@ -79,7 +78,9 @@ def test_printed_form_says_what_intervals_are_of():
 
 def test_nothing_judged_has_no_interval(recwarn):
     for grouped in (False, True):
-        nothing = Evaluation(3, ("confusion", "ranking", "probabilities", "reliability"), interval=0.9, grouped=grouped)
+        nothing = snb.Evaluation(
+            3, ("confusion", "ranking", "probabilities", "reliability"), interval=0.9, grouped=grouped
+        )
         assert "nan" in str(nothing)
         for name in intervals.ESTIMATES.keys() - {"hamming_loss", "jaccard", "ranking_loss", "subset_accuracy"}:
             if name not in ("roc_auc_margin",):

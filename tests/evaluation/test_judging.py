@@ -10,8 +10,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 import streamnb as snb
-from streamnb.core.messages import DataError
-from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.judging import Evaluations, judged
 from tests.support import exported
 
@@ -122,7 +120,7 @@ NAIVE = snb.LinearNB("poisson").fit(X, y)
 @pytest.mark.parametrize(
     ("given", "said", "error", "message"),
     [
-        ((NAIVE, "none.parquet", "y"), {}, (DataError, FileNotFoundError), "none.parquet"),
+        ((NAIVE, "none.parquet", "y"), {}, (snb.DataError, FileNotFoundError), "none.parquet"),
         ((NAIVE, X), {}, ValueError, "requires y to be passed"),
         ((NAIVE,), {}, ValueError, r"no rows to judge the model on: evaluate\(model, X, y\)"),
         ((NAIVE, X, y[:5]), {}, ValueError, r"inconsistent numbers of samples: \[90, 5\]"),
@@ -133,9 +131,9 @@ NAIVE = snb.LinearNB("poisson").fit(X, y)
         ((snb.LinearNB(), X, y), {}, NotFittedError, "not fitted yet"),
         ((snb.LinearNB, X, y), {}, TypeError, "LinearNB is a class; give a model of it that is fitted"),
         ((X, NAIVE, y), {}, TypeError, r"the model comes first: evaluate\(model, X, y\)"),
-        ((y, y, y), {}, ValueError, r"y goes with a model, evaluate\(model, X, y\)"),
+        ((y, y, y), {}, ValueError, r"y needs a model, evaluate\(model, X, y\)"),
         (("test.csv", y), {}, TypeError, "y_true='test.csv' is a path or a name, and no labels; a model is judged on"),
-        ((LogisticRegression(), X, y), {}, TypeError, r"LogisticRegression is no model of streamnb; give what it says"),
+        ((LogisticRegression(), X, y), {}, TypeError, r"LogisticRegression is not a model of streamnb; give its"),
     ],
 )
 def test_what_does_not_go_with_a_model_is_said(given, said, error, message):
@@ -147,5 +145,5 @@ def test_what_does_not_go_with_a_model_is_said(given, said, error, message):
 
 
 def test_dask_is_told_the_size_of_what_it_moves():
-    total = Evaluations([Evaluation(2, "hits")])
+    total = Evaluations([snb.Evaluation(2, "hits")])
     assert sys.getsizeof(total) > total.nbytes > 0

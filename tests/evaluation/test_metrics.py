@@ -179,10 +179,7 @@ def test_micro_averages_are_those_of_scikit_learn(multilabel):
     ("wrong", "message"),
     [
         (lambda e: metrics.roc_curve(e, "c"), r"label='c' is not a class; it should be one of \['x', 'y', 'z'\]"),
-        (
-            lambda e: metrics.roc_curve(e),
-            "roc_curve is of one class against the rest, and there are 3",
-        ),
+        (lambda e: metrics.roc_curve(e), "roc_curve compares one class with the rest, and there are 3"),
         (lambda e: metrics.roc_auc(e, "median"), "average='median' is unknown"),
         (lambda e: metrics.average_precision(e, "samples"), "average='samples' is unknown"),
         (lambda e: metrics.roc_auc(e, multi_class="raise"), "multi_class='raise' is unknown"),

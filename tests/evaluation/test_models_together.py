@@ -7,7 +7,6 @@ import pytest
 
 import streamnb as snb
 from streamnb.core import persistence
-from streamnb.evaluation.evaluation import Evaluation
 from streamnb.problem.schemes import Joint, MultiLabel, OneVsRest
 
 G, K, N = 3, 4, 60
@@ -29,7 +28,7 @@ def margins(n_rows, n=N):
 def alone(needs, scheme, given, codes, w, n_classes=K, **options):
     for g in range(G):
         here = np.ascontiguousarray(given[:, :, g])
-        evaluation = Evaluation(n_classes, needs, **options)
+        evaluation = snb.Evaluation(n_classes, needs, **options)
         said = {"predicted": scheme.decide(here), "ranking": scheme.ranking(here), "log_proba": scheme.log_proba(here)}
         evaluation.add(codes, w, **said)
         yield evaluation
@@ -55,7 +54,7 @@ def test_each_model_is_judged_as_alone(case, exact_rows, tmp_path):
     multilabel = scheme.multilabel
     codes = (rng.random((N, K)) < 0.4).astype(int) if multilabel else labels
     form = {"multilabel": multilabel, "exact_rows": exact_rows}
-    parts = [Evaluation(K, needs, n_models=G, **form) for _ in range(2)]
+    parts = [snb.Evaluation(K, needs, n_models=G, **form) for _ in range(2)]
     for part, some in zip(parts, (slice(0, 25), slice(25, N))):
         part.add_margins(scheme, given[some], codes[some], weight[some])
     persistence.save(tmp_path / "models.snb", parts[0])
@@ -72,24 +71,24 @@ def test_each_model_is_judged_as_alone(case, exact_rows, tmp_path):
 
 
 def test_states_that_no_models_have_are_refused():
-    judged = Evaluation(K, EVERYTHING, n_models=G)
+    judged = snb.Evaluation(K, EVERYTHING, n_models=G)
     judged.add_margins(Joint(), margins(K), labels, weight)
     state = judged._to_state()
     without = {name: tally for name, tally in state["tallies"].items() if name != "losses"}
     sizes = {"n_models": 10**12}, {"n_models": 2}, {"n_models": -1}, {"tallies": without}
     for change in ({"classes": 3}, *sizes, {"reference": 3}):
         with pytest.raises((ValueError, TypeError)):
-            Evaluation._from_state({**state, **change})
+            snb.Evaluation._from_state({**state, **change})
 
 
 def test_one_model_is_no_bucket():
     sets, given = (rng.random((N, K)) < 0.4).astype(int), margins(K)
     needs = {"hits", "probabilities", "multilabel", "ranking"}
-    one = Evaluation(K, needs, multilabel=True, n_models=1)
+    one = snb.Evaluation(K, needs, multilabel=True, n_models=1)
     one.add_margins(MultiLabel(), given, sets, weight)
     assert repr(one) == repr(next(alone(needs, MultiLabel(), given, sets, weight, multilabel=True)))
 
 
 def test_rows_of_one_model_are_not_added_to_several():
     with pytest.raises(ValueError, match=r"add is of one model .* n_models=2 .* give rows to add_margins"):
-        Evaluation(K, "hits", n_models=2).add(labels, weight, predicted=labels)
+        snb.Evaluation(K, "hits", n_models=2).add(labels, weight, predicted=labels)

@@ -5,13 +5,13 @@ import pytest
 from scipy.special import logit
 
 import streamnb as snb
-from streamnb.evaluation.differences import Differences
 from streamnb.evaluation.judging import JudgedModel, JudgingTask, needs_in_full
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.labels import open_columns
 from streamnb.rows.opening import opened
 from streamnb.rows.source import Source
+from streamnb.searching.comparing_models import Differences
 from tests.evaluation.test_differences import naive_areas
 
 rng = np.random.default_rng(1)
@@ -46,11 +46,9 @@ def test_sums_are_those_of_a_loop_over_rows():
         for name, (first, second) in (("log_loss", log), ("brier", brier)):
             total[name] = total.get(name, 0.0) + weight * (second - first)
             squares[name] = squares.get(name, 0.0) + weight * (second - first) ** 2
-    found = whole.differences.sums[0]
-    assert found[:2].tolist() == [won, lost]
-    expected = [total["log_loss"], squares["log_loss"], total["brier"], squares["brier"], WEIGHT[10:].sum()]
-    np.testing.assert_allclose(found[2:], expected, rtol=1e-12)
-    assert task.compared_losses == [("bernoulli", "log_loss"), ("bernoulli", "brier")] and task.ranked == [*NAMES]
+    expected = [won - lost, *total.values(), won + lost, *squares.values(), WEIGHT[10:].sum()]
+    np.testing.assert_allclose(whole.differences.sums[0], expected, rtol=1e-12)
+    assert [metric for _, metric in task.paired] == ["accuracy", "log_loss", "brier"] and task.ranked == [*NAMES]
     assert whole.nbytes > 0
 
 

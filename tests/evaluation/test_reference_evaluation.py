@@ -8,7 +8,6 @@ import scipy.sparse as sp
 from sklearn.metrics import roc_auc_score
 
 import streamnb as snb
-from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.reference import NestedRanking, ReferenceGroups, Steps
 from streamnb.problem.schemes import as_scheme
 
@@ -44,11 +43,11 @@ def test_against_scikit_learn(name, exact_rows):
     n_rows, room = scheme.n_rows(n_classes), G + 1
     margins = rng.normal(size=(N, n_rows, room)).round(1 if exact_rows else 9)
     form = {"multilabel": y.ndim == 2, "exact_rows": exact_rows, "reference": ReferenceGroups.of(scheme)}
-    whole, parts = (Evaluation(n_classes, n_models=G, **form) for _ in range(2))
+    whole, parts = (snb.Evaluation(n_classes, n_models=G, **form) for _ in range(2))
     codes = sp.csr_array(y) if y.ndim == 2 else y
     whole.add_margins(scheme, margins, codes, WEIGHT)
     for some in (slice(0, 70), slice(70, N)):
-        part = Evaluation(n_classes, n_models=G, **form)
+        part = snb.Evaluation(n_classes, n_models=G, **form)
         part.add_margins(scheme, margins[some], codes[some], WEIGHT[some])
         parts = parts + part
     rows_of = scheme.groups(slice(None))[0].tolist()
@@ -64,7 +63,7 @@ def test_against_scikit_learn(name, exact_rows):
         assert one.roc_auc_error == 0.0 if exact_rows else 0.0 < one.roc_auc_error < 5e-3
     if name in ("labels", "classes"):
         assert np.isnan(of_classes[reference])
-    again = Evaluation._from_state(whole._to_state())
+    again = snb.Evaluation._from_state(whole._to_state())
     assert np.array_equal(again.of_model(1).roc_auc(None), whole.of_model(1).roc_auc(None), equal_nan=True)
     assert (again + parts).of_model(0).roc_auc() == pytest.approx(whole.of_model(0).roc_auc(), abs=2 * within)
 
@@ -92,7 +91,7 @@ def test_a_label_that_a_fold_lacks():
         warnings.simplefilter("always")
         model = snb.LinearNBCV("poisson", snb.TopK([2]), **asked).fit(x, y)
     assert [str(w.message) for w in caught] == [
-        "1 of 3 splits lack rows of a class: no score there for [0]; the means are those of the others"
+        "1 of 3 splits lack rows of a class: no score there for [0]; the means are over the others"
     ]
     assert model.cv_results_["split1_test_score"][0] > 0.5 and 0.5 < model.best_score_ < 1.0
 

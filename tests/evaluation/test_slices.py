@@ -143,7 +143,7 @@ def test_no_rows_have_no_slices():
 
 
 def test_other_wrong_arguments():
-    with pytest.raises(ValueError, match=r"'wing' is none of the columns of X"):
+    with pytest.raises(ValueError, match=r"'wing' is not a column of X"):
         MODEL.evaluate(FRAME[["x", "z"]], TRUTH, by="wing")
     with pytest.raises(ValueError, match="by='ward' is a name, and there is no X"):
         snb.evaluate(TRUTH, TRUTH, by="ward")

@@ -4,7 +4,6 @@ from scipy.stats import binomtest
 from sklearn.metrics import precision_recall_curve
 
 import streamnb as snb
-from streamnb.evaluation.evaluation import Evaluation
 
 RNG = np.random.default_rng(0)
 TRUTH = RNG.integers(0, 2, 400)
@@ -95,7 +94,7 @@ def test_histograms_have_exact_counts_at_their_thresholds():
 
 def test_rows_at_the_edges_of_bins_of_either_class():
     y, scores = np.tile([0, 1], 256), np.arange(512) // 2 / 256.0  # bins begin at each score
-    found = Evaluation(2, "ranking", exact_rows=0, n_bins=2048)
+    found = snb.Evaluation(2, "ranking", exact_rows=0, n_bins=2048)
     found.add(y, ranking=scores)
     lower = found.threshold(0, share=0.5)
     assert lower.share == (-scores >= lower.value).mean()
@@ -119,10 +118,10 @@ def test_infinite_scores_and_one_against_the_rest():
     ("options", "message"),
     [
         ({}, "nothing is demanded"),
-        ({"precision": 0.5, "recall": 0.5}, "precision= and recall= are one demand each"),
+        ({"precision": 0.5, "recall": 0.5}, "precision= and recall= exclude each other"),
         ({"precision": 1.5}, "precision=1.5 should be above 0"),
         ({"precision": 0.99, "confidence": 0.99}, "not reached at any threshold, with confidence 0.99: the highest is"),
-        ({"share": 0.5, "confidence": 0.9}, "confidence=0.9 goes with precision="),
+        ({"share": 0.5, "confidence": 0.9}, "confidence=0.9 needs precision="),
         ({"recall": 0.5, "confidence": 1.0}, "confidence=1.0 should be between"),
         ({"cost": {"fp": 1}}, "false_negative"),
         ({"cost": {"false_positive": -1, "false_negative": 1}}, "false_positive"),
@@ -141,5 +140,5 @@ def test_classes_without_rows_and_without_a_name():
         snb.evaluate([1, 1], scores=[0.0, 1.0], classes=[0, 1]).threshold(specificity=0.5)
     many = snb.evaluate([0, 1, 2], proba=np.eye(3))
     for ask in (many.precision_recall_curve, lambda: many.threshold(recall=0.5), lambda: many.cost_curve(COST)):
-        with pytest.raises(ValueError, match=r"one class against the rest, and there are 3 classes; give label="):
+        with pytest.raises(ValueError, match=r"one class with the rest, and there are 3 classes; give label="):
             ask()

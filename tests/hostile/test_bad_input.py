@@ -11,13 +11,7 @@ from zarr.storage import MemoryStore
 
 import streamnb as snb
 from tests.support.refusals import WRONG, cases, refused
-from tests.support.strategies import (
-    as_dask,
-    build,
-    dask_columns,
-    example,
-    stream,
-)
+from tests.support.strategies import as_dask, build, dask_columns, example, stream
 from tests.support.ways_in import BAD_ROW, ROWS, every_run
 
 # ------------------------------------------------------------------------------------------------- values
@@ -108,7 +102,6 @@ SHAPES = {
     "zarr without rows": (lambda: zarr.zeros((0, 3), store=MemoryStore()), ValueError, ("0 sample",)),
     "1-D zarr": (lambda: zarr.zeros(41, store=MemoryStore()), ValueError, ("X", "2-?d|shape")),
     "1-D dask": (lambda: da.zeros(41), ValueError, ("X", "2-?d|shape")),
-    "column chunks": (lambda: da.from_array(ROWS.x, chunks=(9, 4)), ValueError, (r"X", r"rechunk\(\{1: -1\}\)")),
     "no such path": (lambda: "/no/such/store.zarr", (OSError, ValueError), ("/no/such/store.zarr",)),
 }
 

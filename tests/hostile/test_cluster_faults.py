@@ -12,11 +12,12 @@ from zarr.storage import LocalStore
 
 import streamnb as snb
 from fuzz import lost_workers
+from streamnb.passes.contract import RunOptions
 from streamnb.passes.dask_workers import on_workers
 from streamnb.rows import in_arrays, opening, row_blocks
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan
-from tests.support.clusters import SlowStore, cluster_of, in_thread, n_tasks, rows_in_store, until
+from tests.support.clusters import SlowStore, cluster_of, in_thread, n_tasks, rows_in_store, until, workers_of
 from tests.support.processes import PATIENCE
 from tests.support.strategies import same_stats
 
@@ -91,7 +92,7 @@ def killed(client):
 def out_of_memory(client):
     address, _ = worker_with_work(client)
     hog = client.submit(take_memory, workers=[address], priority=100, pure=False)
-    until(lambda: address not in client.scheduler_info()["workers"])
+    until(lambda: address not in workers_of(client))
     hog.release()
 
 
@@ -153,7 +154,7 @@ def test_rows_that_get_lost_on_a_worker_are_noticed(client, folder):
     source = opening.opened(folder, "y")
     source.__class__ = Forgetful
     with pytest.raises(snb.DataError, match=r"^rows \d+ to \d+: 0 rows were read instead of \d+"):
-        on_workers(ClassScan(("sum",), RowOptions()), source, client, None, None)
+        on_workers(ClassScan(("sum",), RowOptions()), source, client, RunOptions(), None)
 
 
 def test_a_scan_that_is_interrupted_leaves_the_cluster_to_others(client, folder, tmp_path):

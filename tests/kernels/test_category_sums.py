@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from streamnb.kernels import category_sums
+from streamnb.kernels import table_sums
 
 rng = np.random.default_rng(0)
 ODD_ONES = [0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 5e-324, -1.5, 2.0**60]
@@ -14,7 +14,7 @@ def bits_of(values):
 
 
 def empty(n_places, room, n_groups):
-    homes = np.empty(category_sums.BATCH, np.int64)
+    homes = np.empty(table_sums.BATCH, np.int64)
     return np.zeros((n_places, 2), np.uint64), np.empty(room, np.uint64), np.zeros((room, n_groups)), homes
 
 
@@ -28,7 +28,7 @@ def test_values_are_numbered_as_they_come_and_their_weights_add_up(weighted):
     with np.errstate(over="ignore"):
         for rows in (slice(0, 130), slice(130, 131), slice(131, 400)):
             tables = table, np.uint64(57), n, bits, sums, homes
-            n = category_sums.count_values(bits_of(values[rows]), codes[rows], weight[rows], *tables)
+            n = table_sums.count_values(bits_of(values[rows]), codes[rows], weight[rows], *tables)
     found = bits[:n].view(np.float64)
     distinct = np.unique(values + 0.0)
     np.testing.assert_array_equal(np.sort(found), distinct)
@@ -40,8 +40,8 @@ def test_values_are_numbered_as_they_come_and_their_weights_add_up(weighted):
         assert own.tolist() == [(weight if weighted else np.ones(400))[here & (codes == g)].sum() for g in range(3)]
     moved = np.zeros((256, 2), np.uint64)
     with np.errstate(over="ignore"):
-        category_sums.place_values(bits[:n], moved, np.uint64(56), homes)
-        same = category_sums.count_values(bits_of(values), codes, weight, moved, np.uint64(56), n, bits, sums, homes)
+        table_sums.place_values(bits[:n], moved, np.uint64(56), homes)
+        same = table_sums.count_values(bits_of(values), codes, weight, moved, np.uint64(56), n, bits, sums, homes)
     assert same == n  # every value is found again
 
 
@@ -52,17 +52,17 @@ def test_whole_numbers_are_places_up_to_the_first_value_that_is_none(weighted, o
     weight = rng.integers(0, 3, 60).astype(float) if weighted else np.zeros(0)
     values[3], values[40] = -0.0, odd
     sums, seen = np.zeros((9, 2)), np.zeros(9, np.uint8)
-    assert category_sums.count_numbers(values, codes, weight, 10, sums, seen) == 40
+    assert table_sums.count_numbers(values, codes, weight, 10, sums, seen) == 40
     expected = np.zeros((9, 2))
     np.add.at(expected, (values[10:40].astype(int), codes[10:40]), weight[10:40] if weighted else 1.0)
     np.testing.assert_array_equal(sums, expected)
     np.testing.assert_array_equal(np.flatnonzero(seen), np.unique(values[10:40]))
-    assert category_sums.count_numbers(values[:4], codes[:4], weight[:4], 0, sums, seen) == 4
+    assert table_sums.count_numbers(values[:4], codes[:4], weight[:4], 0, sums, seen) == 4
 
 
 def test_sums_in_the_order_of_values():
     sums, order, groups = rng.normal(size=(50, 4)), rng.permutation(50)[:40], np.array([3, 0, 2])
     out = np.zeros((3, 60))
-    category_sums.lay_out(sums, order, groups, out, 15)
+    table_sums.lay_out(sums, order, groups, out, 15)
     np.testing.assert_array_equal(out[:, 15:55], sums[order][:, groups].T)
     assert not out[:, :15].any() and not out[:, 55:].any()

@@ -11,12 +11,7 @@ from streamnb.rows.row_blocks import frozen
 from tests.support import naive
 from tests.support.chunk_arrays import stored
 
-MOMENTS = {
-    "sum": class_sums.SUM,
-    "sum_sq": class_sums.SUM_SQ,
-    "nonzero": class_sums.NONZERO,
-    "above": class_sums.ABOVE,
-}
+MOMENTS = {"sum": class_sums.SUM, "sum_sq": class_sums.SUM_SQ, "nonzero": class_sums.NONZERO, "above": class_sums.ABOVE}
 
 
 def problem(seed, *, real, n_rows=30, n_features=7, n_classes=3):

@@ -5,12 +5,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from streamnb.kernels import codegrams
+from streamnb.kernels import ngrams
 from tests.support import naive
 
 
 def letter(*beats):
-    return "ABCDEF"[codegrams.letter(*beats)]
+    return "ABCDEF"[ngrams.letter(*beats)]
 
 
 def test_a_letter_says_what_rose_and_what_fell():
@@ -32,7 +32,7 @@ def counted(R, T, begins, order, stride, length, at):
     for part in (slice(0, at), slice(max(at - 1, 0), None)):
         columns, values, sizes = np.zeros(99, np.int32), np.zeros(99, np.int32), np.zeros(99, np.int64)
         arguments = R[part], T[part], begins[part], order, stride, length, state, counts, words
-        n_rows = codegrams.count_words(*arguments, columns, values, sizes)
+        n_rows = ngrams.count_words(*arguments, columns, values, sizes)
         ends = np.cumsum(sizes[:n_rows])
         rows += [
             dict(zip(columns[end - size : end].tolist(), values[end - size : end].tolist()))
@@ -61,6 +61,6 @@ def test_counts_are_left_empty():
     room = np.zeros((2, 99), np.int32)
     state = np.array([0, 0, 2, 0])
     words, sizes = np.zeros(36, np.int32), np.zeros(99, np.int64)
-    assert codegrams.count_words(R, T, np.zeros(29, bool), 2, 1, 7, state, counts, words, *room, sizes) == 4
+    assert ngrams.count_words(R, T, np.zeros(29, bool), 2, 1, 7, state, counts, words, *room, sizes) == 4
     assert not counts.any() and state.tolist() == [0, 0, 2, 0]
     assert sizes[:4].tolist() == [1] * 4 and room[:, :4].tolist() == [[0] * 4, [6] * 4]  # AA six times, four times

@@ -105,7 +105,7 @@ def closing_over(step):
 
 def test_a_kept_kernel_depends_on_its_file_and_on_those_it_imports_from(tmp_path):
     before = []
-    for text in ("", "from streamnb.kernels.steps import index_of\n", "from streamnb.kernels.roots import x\n"):
+    for text in ("", "from streamnb.kernels.table_sums import index_of\n", "from streamnb.kernels.roots import x\n"):
         (path := tmp_path / f"{len(text)}.py").write_text(text)
         before.append(compiler._sources(path))
     digests = [compiler._digest(path.read_bytes()) for path in sorted(Path(compiler.__file__).parent.glob("*.py"))]
@@ -179,7 +179,7 @@ def test_a_terminal_is_told_why_kernels_are_not_kept(compiling, folder, monkeypa
     kernel(1.0, 2.0)
     monkeypatch.setattr(compiler, "PATIENCE", 0.0)
     kernel(1, 2)
-    assert f"in each process again: they cannot be kept in '{folder}' (File exists)" in terminal.getvalue()
+    assert f"again in each process: they cannot be kept in '{folder}' (File exists)" in terminal.getvalue()
     assert "set NUMBA_CACHE_DIR" in terminal.getvalue()
 
 
@@ -188,7 +188,7 @@ def test_a_folder_is_refused_before_anything_is_compiled_in_vain(folder, monkeyp
     assert list(folder.iterdir()) == []
     folder.rmdir()
     folder.touch()
-    with pytest.raises(OSError, match=r"in vain: they cannot be kept in .* set NUMBA_CACHE_DIR"):
+    with pytest.raises(OSError, match=r"would be lost: they cannot be kept in .* set NUMBA_CACHE_DIR"):
         compiler.check_folder()
     monkeypatch.setattr(compiler, "FOLDER", Path("relative"))
     with pytest.raises(OSError, match="there is no home folder"):

@@ -41,12 +41,15 @@ def test_losses_add_up_in_any_order_even_where_there_are_too_many():
     for seed in range(5):
         order = np.random.default_rng(seed).permutation(500)
         total, largest = np.zeros((2, 1, 2))
-        descent.add_losses(losses[order, None], weight[order, None], np.array([512.0]), total, largest)
+        slopes = np.ones((500, 1, 1))
+        descent.add_losses(losses[order, None], slopes, weight[order, None], np.array([512.0]), total, largest)
+        assert (slopes[:, 0, 0] == weight[order]).all()
         found.add((*total[0], *largest[0]))
     assert len(found) == 1
     clean, kept = np.delete(losses, 3, axis=0), np.delete(weight, 3)
     total, largest = np.zeros((2, 2, 1))  # of two models, each with a loss and a bound of its own
-    descent.add_losses(clean[:, :, None], np.column_stack([kept, kept]), np.array([512.0, 256.0]), total, largest)
+    weights, tops = np.column_stack([kept, kept]), np.array([512.0, 256.0])
+    descent.add_losses(clean[:, :, None], np.ones((499, 2, 1)), weights, tops, total, largest)
     np.testing.assert_allclose(total[0, 0], kept @ clean[:, 0], rtol=1e-12)
     assert total[1, 0] == 512.0 and largest[0, 0] == np.delete(clean, 4, axis=0)[:, 0].max()
 
@@ -87,5 +90,6 @@ def test_products_add_up_in_any_order_and_any_form(dtype):
 
 def test_rows_of_weight_0_have_no_residual():
     residual = np.array([[[1.0, np.inf]], [[2.0, 3.0]]])
-    descent.weigh(residual, np.array([[0.0], [0.5]]))
+    total, largest = np.zeros((2, 1, 1))
+    descent.add_losses(np.ones((2, 1, 1)), residual, np.array([[0.0], [0.5]]), np.array([4.0]), total, largest)
     assert residual.tolist() == [[[0.0, 0.0]], [[1.0, 1.5]]]

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
-from streamnb.kernels.duals import ascend_rows
+from streamnb.kernels.descent import ascend_rows
 
 RNG = np.random.default_rng(4)
 X, SQUARE, L2 = RNG.normal(size=(9, 3)).astype(np.float32), 0.5, 0.3

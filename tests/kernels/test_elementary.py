@@ -3,7 +3,7 @@
 import numpy as np
 
 from streamnb.kernels.compiler import kernel
-from streamnb.kernels.elementary import exp_less_one, logarithm
+from streamnb.kernels.exact import exp_less_one, logarithm
 
 RNG = np.random.default_rng(0)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from streamnb.kernels import histograms
+from streamnb.kernels import table_sums
 from streamnb.rows.row_blocks import frozen
 from tests.support.chunk_arrays import stored
 
@@ -26,7 +26,7 @@ def test_each_stored_value_is_counted_in_its_bin(dtype, number, sparse):
             if x[i, j] or not sparse:
                 expected[k, int(np.floor(x[i, j] * SCALE[j])) + int(SHIFT[j])] += 2.0
     rows = stored(sp.csr_array(x)) if sparse else (frozen(x),)
-    add, scratch = (histograms.add_csr, ()) if sparse else (histograms.add_dense, (np.empty(N, np.int32),))
+    add, scratch = (table_sums.add_csr, ()) if sparse else (table_sums.add_dense, (np.empty(N, np.int32),))
     add(*rows, ROWS, CODES, np.full(50, 2.0), SCALE, SHIFT, *scratch, hi)
     np.testing.assert_array_equal(hi, expected)
 
@@ -35,15 +35,15 @@ def test_each_stored_value_is_counted_in_its_bin(dtype, number, sparse):
 def test_changed_values_are_counted_inside_the_table(value):
     hi = np.zeros((1, N * B), np.int32)
     ones = np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1), SCALE, SHIFT
-    histograms.add_dense(np.full((1, N), value), *ones, np.empty(N, np.int32), hi)
-    histograms.add_csr(np.full(N, value), np.arange(N, dtype=np.int32), np.array([0, N]), *ones, hi)
+    table_sums.add_dense(np.full((1, N), value), *ones, np.empty(N, np.int32), hi)
+    table_sums.add_csr(np.full(N, value), np.arange(N, dtype=np.int32), np.array([0, N]), *ones, hi)
     assert hi.tolist() == [[2 * N] + [0] * (N * B - 1)]
 
 
 def test_ranges_of_stored_values():
     x = sp.random_array((50, N), density=0.6, rng=0, data_sampler=lambda size: np.linspace(-0.4, 1.2, size)).tocsr()
     low, high, count = np.full(N, np.inf), np.full(N, -np.inf), np.zeros(N, np.int64)
-    histograms.stored_range(x.data, x.indices, low, high, count)
+    table_sums.stored_range(x.data, x.indices, low, high, count)
     columns = [x.data[x.indices == j] for j in range(N)]
     assert low.tolist() == [min(c) for c in columns] and high.tolist() == [max(c) for c in columns]
     assert count.tolist() == list(map(len, columns))

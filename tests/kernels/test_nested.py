@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from streamnb.evaluation.reference import Steps
 from streamnb.evaluation.score_order import Histogram
-from streamnb.kernels import nested
+from streamnb.kernels import grid_scores
 from streamnb.rows.row_blocks import SparseRows
 
 
@@ -22,7 +22,7 @@ def test_steps_are_the_scores_of_all_models_and_counted_as_such(n_points):
     forms = [SparseRows(x.data, x.indices, x.indptr, rows).columns(n_features) for rows in (some, others)]
     n, most = len(some) + len(others), x.nnz + 7
     steps = Steps(np.empty(n_points, np.int64), np.empty(most, np.int32), np.empty(most))
-    nested.walk(*forms, len(some), order, n_in, weights, np.zeros(n), np.zeros(n, np.int32), *steps)
+    grid_scores.walk(*forms, len(some), order, n_in, weights, np.zeros(n), np.zeros(n, np.int32), *steps)
     wanted = x.toarray()[[*some, *others]] @ ((enters[:, None] <= np.arange(n_points)) * weights[:, None])
     steps = Steps(steps.ends, *(array[: steps.ends[-1]] for array in steps[1:]))
     scores = steps.of_all()
@@ -39,6 +39,6 @@ def test_steps_are_the_scores_of_all_models_and_counted_as_such(n_points):
     for one in (counted, histograms):
         one.widen(np.full(n_points, scores.min()), np.full(n_points, scores.max()))
     bins, close = np.empty((2, n), np.int32), np.zeros(2 * n_bins + 4, np.int32)
-    nested.count(*steps, groups, weight, counted.shift[0], counted.first[0], bins, close, counted.table)
+    grid_scores.count(*steps, groups, weight, counted.shift[0], counted.first[0], bins, close, counted.table)
     histograms.add(scores[:, None], groups[:, None], weight.astype(float))
     assert np.array_equal(counted.table, histograms.table) and histograms.table.dtype == np.int32

@@ -39,8 +39,7 @@ LONG = (
 
 
 @pytest.mark.parametrize(
-    "grams",
-    [NGrams((1, 3), None, 1 << 20), NGrams((1, 2), (3, 3), 1 << 30, lowercase=False), NGrams((2, 2), None, 2)],
+    "grams", [NGrams((1, 3), None, 1 << 20), NGrams((1, 2), (3, 3), 1 << 30, lowercase=False), NGrams((2, 2), None, 2)]
 )
 def test_words_are_the_same_wherever_a_text_lies(grams):
     # those with others behind them are read many letters at a time

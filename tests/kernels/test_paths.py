@@ -5,8 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from streamnb.kernels import paths
-from streamnb.kernels.steps import scratch
+from streamnb.kernels import roots
+from streamnb.kernels.table_sums import scratch
 
 TAUS = np.array([0.0, 0.1, 0.4, 0.4, 1.5, 3.0])
 N, G = 7, len(TAUS)
@@ -47,7 +47,7 @@ class Problem:
 
     def ends(self, bounds, slack=1.0):
         ends = np.empty((N, self.n_rows), np.int32)
-        paths.live_ends(*self.arguments(), bounds, slack, scratch(), ends)
+        roots.live_ends(*self.arguments(), bounds, slack, scratch(), ends)
         return ends
 
 
@@ -70,13 +70,13 @@ def test_the_last_tau_with_a_weight_in_any_row(n_rows, one_for_all, scored):
         pooled = np.ascontiguousarray(np.broadcast_to(problem.pooled, problem.shape)[r])
         live = [[problem.size(r, j, g, problem.totals[r, g]) > TAUS[g] for g in range(G)] for j in range(N)]
         here = np.array([max((g + 1 for g in range(G) if of_feature[g]), default=0) for of_feature in live])
-        most = paths.last_live(problem.t_star[r], pooled, unit, TAUS, problem.totals[r], scratch(), lasts)
+        most = roots.last_live(problem.t_star[r], pooled, unit, TAUS, problem.totals[r], scratch(), lasts)
         assert most == max(here[here >= expected], default=0)
         expected = np.maximum(expected, here)
         assert lasts.tolist() == expected.tolist()
-        again = paths.last_live(problem.t_star[r], pooled, unit, TAUS, problem.totals[r], scratch(), lasts)
+        again = roots.last_live(problem.t_star[r], pooled, unit, TAUS, problem.totals[r], scratch(), lasts)
         assert again == max(here[here >= expected], default=0)  # the row shares it all
-    assert paths.last_live(problem.t_star[0], pooled, unit, TAUS[:0], problem.totals[0, :0], scratch(), lasts) == 0
+    assert roots.last_live(problem.t_star[0], pooled, unit, TAUS[:0], problem.totals[0, :0], scratch(), lasts) == 0
 
 
 @every_shape
@@ -84,7 +84,7 @@ def test_weights_are_counted_by_row_and_features_once(n_rows, one_for_all, score
     problem = Problem(n_rows, one_for_all, scored)
     bounds = np.full((n_rows, G), np.abs(problem.totals).max())
     rows, union = np.ones((n_rows, G), np.int64), np.ones(G, np.int64)
-    paths.count_live(*problem.arguments(), problem.totals, problem.ends(bounds), np.empty(G, np.int64), rows, union)
+    roots.count_live(*problem.arguments(), problem.totals, problem.ends(bounds), np.empty(G, np.int64), rows, union)
     live = np.zeros((N, n_rows, G), bool)
     for j, r, g in np.ndindex(live.shape):
         live[j, r, g] = problem.size(r, j, g, problem.totals[r, g]) > TAUS[g]
@@ -98,7 +98,7 @@ def test_means_under_the_pull(n_rows, one_for_all, scored, fixed):
     lengths, first = problem.ends(np.zeros((n_rows, G))), 2
     found = np.full((2, lengths[first:].sum()), np.nan)
     where = first, N, problem.t_star, problem.sd, scored, TAUS, lengths
-    paths.pulled_means(*where, problem.plus, problem.minus, fixed, *found)
+    roots.pulled_means(*where, problem.plus, problem.minus, fixed, *found)
     expected = []
     for j, r in product(range(first, N), range(n_rows)):
         pull = np.sign(problem.t_star[r, j]) * problem.unit(r, j) * TAUS[: lengths[j, r]]
@@ -116,7 +116,7 @@ def moved(problem, fixed, first=0):
     points, sign = np.empty(room, np.int32), np.empty(room, np.int8)
     means = np.empty((2, room))
     sides = problem.plus, problem.minus, fixed, points, sign, means[0], means[1]
-    paths.moved_means(first, N, *problem.arguments(), problem.totals, lengths, sides)
+    roots.moved_means(first, N, *problem.arguments(), problem.totals, lengths, sides)
     n = lengths[first:].sum()
     return lengths, points[:n], sign[:n], means[:, :n]
 
@@ -176,7 +176,7 @@ def test_weights_come_in_order_with_what_they_add(n_rows, one_for_all, scored, c
         np.zeros(G, np.int64),
         (indices, weights),
     )
-    assert paths.put_in_order(*some, *put, shifts) == 2
+    assert roots.put_in_order(*some, *put, shifts) == 2
     expected = {}
     for p, (j, r, g, _) in enumerate(of_list):
         expected[j, g * n_rows + r] = (positive[p] - negative[p]) / problem.of(problem.phi, r, j)
@@ -186,7 +186,7 @@ def test_weights_come_in_order_with_what_they_add(n_rows, one_for_all, scored, c
     assert indptr[first:].tolist() == [3 + sum(j < stop for j, _ in expected) for stop in range(first, N + 1)]
     assert np.flatnonzero(shifts != before).tolist() == [1, len(of_list) - 1] and not shifts[[1, -1]].any()
     added, of_each = np.zeros((2, n_rows, G))
-    paths.add_shifts(*some, problem.phi, shifts, added)
+    roots.add_shifts(*some, problem.phi, shifts, added)
     for p, (j, r, g, _) in enumerate(of_list):
         of_each[r, g] += shifts[p] / problem.of(problem.phi, r, j)
     np.testing.assert_allclose(added, of_each, rtol=1e-14)
@@ -199,7 +199,7 @@ def test_links_of_a_fixed_side_are_those_of_the_features():
     links = np.array([5.0, 6.0, 7.0]), np.array([1.0, 2.0])
     links = *links, True, np.zeros((1, 1), bool)
     put = t_star, nothing[1], links, phi, indptr, np.zeros(G, np.int64), csr, np.empty(0)
-    assert paths.put_in_order(0, 2, lengths, False, nothing[0], *put) == 0
+    assert roots.put_in_order(0, 2, lengths, False, nothing[0], *put) == 0
     assert indptr.tolist() == [0, 2, 3] and csr[0].tolist() == [0, 1, 0] and csr[1].tolist() == [4.0, 5.0, 5.0]
 
 
@@ -207,7 +207,7 @@ def test_links_of_a_fixed_side_are_those_of_the_features():
 def test_places_of_the_weights_of_a_feature(coupled):
     lengths, places = np.array([2, 0, 3], np.int32), np.full(G, 99)
     points = np.array([9, 9, 1, 3, 0, 3, 5], np.int32) if coupled else np.empty(0, np.int32)  # two of another feature
-    stop = paths.find_places(lengths, 2, points, coupled, 10, places)
+    stop = roots.find_places(lengths, 2, points, coupled, 10, places)
     at = [points[2:].tolist()] if coupled else [range(length) for length in lengths]
     counts = [sum(list(one).count(g) for one in at) for g in range(G)]
     assert stop == 15

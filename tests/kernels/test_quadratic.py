@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from streamnb.kernels import quadratic
-from streamnb.stats.tables import Table
-from streamnb.stats.totals import whole
+from streamnb.kernels import quadratic_forms
+from streamnb.stats.tables import Table, whole
 from tests.support.chunk_arrays import stored
 
 
@@ -33,7 +32,7 @@ def from_sparse(x, means, halves, index=np.int32):
     matrix = sp.csr_array(x)
     absent = means**2 * halves
     hi, lo = (np.tile(part, (len(x), 1)) for part in whole(Table(-absent)).row(0))
-    quadratic.score_csr(*stored(matrix, index=index), means, halves, absent, hi, lo)
+    quadratic_forms.score_csr(*stored(matrix, index=index), means, halves, absent, hi, lo)
     return hi + lo
 
 
@@ -43,7 +42,7 @@ def test_scores(seed, index):
     x, means, halves = problem(seed)
     expected = naive_scores(x, means, halves)
     dense = np.zeros_like(expected)
-    quadratic.score_dense(x, means, halves, dense)
+    quadratic_forms.score_dense(x, means, halves, dense)
     np.testing.assert_allclose(dense, expected, rtol=1e-14)
     np.testing.assert_allclose(from_sparse(x, means, halves, index), expected, rtol=1e-14)
 
@@ -57,9 +56,9 @@ def test_single_precision_values_and_slices_of_a_larger_indptr():
     x, means, halves = problem(1)
     x = x.astype(np.float32)
     expected, dense = naive_scores(x.astype(float), means, halves), np.zeros((len(x), means.shape[1]))
-    quadratic.score_dense(x, means, halves, dense)
+    quadratic_forms.score_dense(x, means, halves, dense)
     np.testing.assert_allclose(dense, expected, rtol=1e-14)
     absent = means**2 * halves
     hi, lo = -np.tile(absent.sum(axis=0), (12, 1)), np.zeros((12, means.shape[1]))
-    quadratic.score_csr(*stored(x, first=8), means, halves, absent, hi, lo)
+    quadratic_forms.score_csr(*stored(x, first=8), means, halves, absent, hi, lo)
     np.testing.assert_allclose(hi + lo, expected[8:], rtol=1e-12)

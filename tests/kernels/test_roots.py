@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streamnb.kernels import roots
-from streamnb.kernels.steps import scratch
+from streamnb.kernels.table_sums import scratch
 from streamnb.solving.multinomial import fill_totals
 from tests.support import naive
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from streamnb.kernels import grid_scores, screen
+from streamnb.kernels import decisions, grid_scores
 from streamnb.kernels.lanes import SINGLES
 from tests.support.chunk_arrays import all_frozen, stored
 
@@ -56,7 +56,7 @@ def screened(x, rows, weights, start, kind):
     )
     out, left_open = np.empty((len(rows), ROOM), np.uint8), np.ones(len(rows), bool)
     form = n_whole, in_place, start.astype(np.float32), places, np.empty((2, CLASSES * ROOM), np.float32)
-    screen.screen_csr((*stored(x), rows), arrays, (top, *room), *form, out, left_open)
+    decisions.screen_csr((*stored(x), rows), arrays, (top, *room), *form, out, left_open)
     return out, left_open
 
 
@@ -107,8 +107,8 @@ def test_rows_without_values_are_decided_by_what_scores_start_with():
 @pytest.mark.parametrize(
     ("value", "inside"),
     [
-        (screen.SMALLEST, True),
-        (-screen.LARGEST, True),
+        (decisions.SMALLEST, True),
+        (-decisions.LARGEST, True),
         (2.0**-51, False),
         (-(2.0**51), False),
         (np.nan, False),
@@ -116,9 +116,9 @@ def test_rows_without_values_are_decided_by_what_scores_start_with():
     ],
 )
 def test_values_within_range(value, inside, dtype):
-    values = np.zeros(screen.STRETCH + 2, dtype)
-    assert screen.within_range(values) and screen.within_range(values[:0])
-    for place in (0, screen.STRETCH - 1, screen.STRETCH, -1):
+    values = np.zeros(decisions.STRETCH + 2, dtype)
+    assert decisions.within_range(values) and decisions.within_range(values[:0])
+    for place in (0, decisions.STRETCH - 1, decisions.STRETCH, -1):
         values[:] = 1.0
         values[place] = value
-        assert screen.within_range(values) is inside
+        assert decisions.within_range(values) is inside

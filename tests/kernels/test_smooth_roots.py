@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from streamnb.kernels.smooth_roots import CHUNK, gaps, log_roots, smooth_total
+from streamnb.kernels.roots import CHUNK, gaps, log_roots, smooth_total
 
 PLUS = np.array([0.5, 3.0, 4.0, 8.5, 40.0, 1e-9])
 MINUS = np.array([6.0, 3.5, 2.0, 8.0, 100.0, 2.0])

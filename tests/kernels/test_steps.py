@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamnb.kernels import steps
+from streamnb.kernels import table_sums
 
 LISTS = {
     "one": [2.0],
@@ -21,10 +21,10 @@ LISTS = {
 @pytest.mark.parametrize("numbers", LISTS.values(), ids=LISTS)
 def test_each_number_and_its_neighbours_are_told_apart(numbers):
     ascending = np.array(numbers)
-    index = steps.index_of(ascending, steps.scratch())
+    index = table_sums.index_of(ascending, table_sums.scratch())
     asked = [*numbers, *np.nextafter(ascending, np.inf), *np.nextafter(ascending, -np.inf), -1.0, np.inf, -np.inf]
     for number in asked:
-        assert steps.n_below(number, ascending, index) == sum(step < number for step in numbers)
+        assert table_sums.n_below(number, ascending, index) == sum(step < number for step in numbers)
 
 
 few = st.integers(0, 40).map(float)  # equal ones among them
@@ -35,7 +35,7 @@ others = few | st.floats(allow_nan=False) | st.sampled_from([-0.0, -1e308, 1e-32
 @given(st.lists(few, min_size=1, max_size=30) | st.lists(any_size, min_size=1, max_size=20), others)
 def test_numbers_below_are_counted_and_equal_ones_are_not_below(numbers, other):
     ascending = np.array(sorted(numbers))
-    index = steps.index_of(ascending, steps.scratch())
-    assert index[2] <= steps.ENTRIES + 1
+    index = table_sums.index_of(ascending, table_sums.scratch())
+    assert index[2] <= table_sums.ENTRIES + 1
     for number in (other, *numbers):
-        assert steps.n_below(number, ascending, index) == sum(step < number for step in numbers)
+        assert table_sums.n_below(number, ascending, index) == sum(step < number for step in numbers)

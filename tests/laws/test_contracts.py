@@ -22,9 +22,8 @@ from streamnb.core import persistence
 from streamnb.core.memory import bytes_of
 from streamnb.estimators.one_record import OneRow
 from streamnb.passes.checkpoint import Checkpoint
-from streamnb.passes.contract import PassTask, Report, RunOptions
+from streamnb.passes.contract import Report, RunOptions
 from streamnb.passes.run import run
-from streamnb.problem.family import Family
 from streamnb.problem.penalties import Penalty
 from streamnb.rows import row_blocks
 from streamnb.rows.source import Source, row_ranges
@@ -46,9 +45,9 @@ MERGED = {cls for cls in CLASSES if "__add__" in names(cls)} - TOTALS - subclass
 @pytest.mark.parametrize(
     ("found", "table"),
     [
-        (subclasses(PassTask), examples.TASKS),
+        (subclasses(snb.PassTask), examples.TASKS),
         (subclasses(Source) - {OneRow}, examples.SOURCES),  # whose one row each thread puts there
-        (subclasses(Family), FAMILIES),
+        (subclasses(snb.Family), FAMILIES),
         (subclasses(Penalty), PENALTIES),
         (MERGED, {cls: named for cls, named in MERGED_EXAMPLES.items() if cls not in TOTALS}),
     ],

@@ -11,10 +11,8 @@ from sklearn.base import clone
 import streamnb as snb
 from streamnb.core import persistence
 from streamnb.problem import families
-from streamnb.problem.families import as_family
-from streamnb.problem.family import Family
+from streamnb.problem.families import Together, as_family
 from streamnb.problem.penalties import Pull
-from streamnb.problem.together import Together
 from streamnb.stats.moment_sums import MOMENTS
 from tests.support import examples_of_problems as examples
 from tests.support.contracts import same, tables
@@ -82,7 +80,7 @@ def test_families_say_what_they_take_and_what_they_need(example):
     assert (owned == 1).all()
 
 
-FUNCTIONS = {cls: named for cls, named in FAMILIES.items() if cls.link is not Family.link}
+FUNCTIONS = {cls: named for cls, named in FAMILIES.items() if cls.link is not snb.Family.link}
 
 
 @tables(FUNCTIONS)

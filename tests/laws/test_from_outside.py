@@ -331,10 +331,7 @@ class Forgetful(snb.Statistic):
     [
         (lambda: snb.drive(logistic, X), "fit is of type function; it should be a generator"),
         (lambda: snb.drive(fit_of_nothing(), X), "a pass is of .*Gradient.* an object and not a class"),
-        (
-            lambda: snb.drive((each for each in [Gradient(X[0])]), X),
-            "should yield lists of snb.Pass",
-        ),
+        (lambda: snb.drive((each for each in [Gradient(X[0])]), X), "should yield lists of snb.Pass"),
         (lambda: snb.accumulate(X, task=Forgetful()), "Forgetful.add changes n_rows, which does not merge"),
         (lambda: snb.drive(snb.of_fold(logistic(), 0), X, Y), "passes name folds, and the rows have none; give folds="),
         (lambda: snb.drive(snb.of_fold(logistic(), 3), X, Y, folds=3), "a pass names fold 3, and there are 3"),

@@ -277,5 +277,5 @@ def test_sparse_tables_give_the_same_bits(reference):
         for penalty in (None, snb.L1(0.5), snb.TopK(3)):
             a, b = (snb.solve(each, family, penalty, **asked)[0] for each in (stats, sparse))
             assert np.array_equal(a.coef_, b.coef_) and np.array_equal(a.intercept_, b.intercept_)
-    with pytest.raises(MemoryError, match="choose among these, take fewer features, or a larger memory_limit"):
+    with pytest.raises(MemoryError, match="choose among these, use fewer features, or a larger memory_limit"):
         snb.solve(sparse, "poisson", memory_limit=100, **asked)[0].predict(COUNTS)

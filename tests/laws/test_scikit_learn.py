@@ -25,7 +25,6 @@ MODELS = {  # and the checks that they differ from
     snb.LinearNB(): {},
     snb.LinearNB("gaussian", snb.L1(0.5)): {},
     snb.LinearNBCV("gaussian", snb.L1([0.0, 0.5]), folds=2, scoring="accuracy"): OF_FOLDS,
-    snb.LinearNBCV("bernoulli", snb.L2(1.0), scheme="ovr", folds=3, repeats=2, scoring="neg_log_loss"): {},
     snb.MultinomialNB(): {},
     snb.ComplementNB(): {},
     snb.BernoulliNB(): {},
@@ -35,7 +34,7 @@ MODELS = {  # and the checks that they differ from
     snb.TreeNB(): {},
     snb.GeneralizedNB(bins=EDGES, max_passes=8): {},
     snb.OutputCodeNB("gaussian", code_size=2): {},
-    snb.StackedNB(["gaussian", "bernoulli"]): OF_FOLDS,
+    snb.StackedNB(["gaussian", "bernoulli"], folds=3): OF_FOLDS,
     snb.LinearDiscriminantAnalysis(): {},
     snb.QuadraticDiscriminantAnalysis(reg_param=0.1): {},
     snb.SoftmaxRegression(max_passes=10): {},
@@ -46,13 +45,11 @@ MODELS = {  # and the checks that they differ from
     snb.Ridge(): {},
     snb.Ridge(solver="conjugate_gradients", tol=1e-8): NO_SUMS,
     snb.Lasso(): {},
-    snb.ElasticNetCV(folds=3, n_alphas=5): OF_FOLDS,
-    snb.ForwardRegression(folds=3): OF_FOLDS,
+    snb.ElasticNetCV(folds=2, n_alphas=3): OF_FOLDS,
+    snb.ForwardRegression(folds=2): OF_FOLDS,
     snb.PoissonRegressor(): {},
-    snb.GammaRegressor(): {},
-    snb.TweedieRegressor(1.5): {},
-    snb.PoissonRegressorCV(folds=3, n_alphas=3): OF_FOLDS,
-    snb.AdditiveRegressor(l2=1.0, interactions=1, pair_factor=1.0, folds=3, min_count=1): OF_FOLDS,
+    snb.PoissonRegressorCV(folds=2, n_alphas=2): OF_FOLDS,
+    snb.AdditiveRegressor(l2=1.0, interactions=1, pair_factor=1.0, folds=2, min_count=1): OF_FOLDS,
     snb.FeatureSelector(): {},  # of counts
     snb.FeatureSelector("fcbf", 2): {},  # of any values, beside others
     snb.CategoryCounters(folds=2): OTHER_FOLDS,
@@ -61,6 +58,8 @@ MODELS = {  # and the checks that they differ from
 }
 UNCHECKED = {  # and what is checked in their place
     "ElasticNet": snb.Lasso,
+    "GammaRegressor": snb.PoissonRegressor,
+    "TweedieRegressor": snb.PoissonRegressor,
     "GammaRegressorCV": snb.PoissonRegressorCV,
     "TweedieRegressorCV": snb.PoissonRegressorCV,
     "SoftmaxRegressionCV": snb.SoftmaxRegression,

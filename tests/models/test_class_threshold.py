@@ -70,6 +70,8 @@ def test_wrong_arguments(tmp_path):
     for wrong in (np.nan, "high"):
         with pytest.raises((ValueError, TypeError), match="threshold="):
             model.set_threshold(wrong, "ash")
+    with pytest.warns(snb.StreamnbWarning, match="threshold=0.01 is taken as log-odds; for a probability"):
+        model.set_threshold(0.01, "ash")
     with pytest.raises(TypeError, match="threshold is of type ndarray; it should be a number"):
         model.set_threshold(X, "ash")
     with pytest.raises(ValueError, match=r"refit\(loss=None"):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from streamnb.core.messages import DataError
+import streamnb as snb
 from streamnb.core.persistence import load, save
 from streamnb.models.decision_rule import Curves
 from streamnb.problem.schemes import Joint, OneVsRest, Reference, TwoClasses, probabilities
@@ -28,7 +28,7 @@ def test_probabilities_are_those_of_the_curves():
 @pytest.mark.parametrize("knots", [[(np.r_[1.0, 0.0], np.r_[0.1, 0.2])], [(np.r_[0.0], np.r_[1.0])], [([], [])]])
 def test_a_file_with_other_curves_is_damaged(knots, tmp_path):
     save(tmp_path / "curves.snb", Curves([tuple(np.asarray(part, float) for part in each) for each in knots]))
-    with pytest.raises(DataError, match="rising scores"):
+    with pytest.raises(snb.DataError, match="rising scores"):
         load(tmp_path / "curves.snb")
 
 

@@ -39,40 +39,6 @@ def test_decisions_have_the_least_expected_loss(options, loss):
         assert not (expected[:chosen] < expected[chosen] - 1e-12).any()
 
 
-@pytest.mark.parametrize("kind", LABELS)
-@pytest.mark.parametrize("scheme", ["joint", "ovr"])
-@pytest.mark.parametrize("scale", [(1.0, 0.0), (3.0, -2.0)])
-def test_zero_one_loss_decides_for_the_likeliest_class(kind, scheme, scale):
-    """Also for rows so far out that all probabilities are rounded to 0 and 1."""
-    model, rows = fitted(kind, scheme=scheme)
-    x = np.vstack([rows.x, 1e4 * rows.x, -rows.x])
-    expected = model.predict(x)
-    n = len(model.classes_)
-    loss = np.where(np.eye(n, dtype=bool), scale[1], scale[0])
-    np.testing.assert_array_equal(model.refit(loss=loss).predict(x), expected)
-
-
-@given(st.lists(st.floats(0.01, 100.0), min_size=3, max_size=3))
-def test_a_loss_of_the_true_class_alone_is_a_shift_of_the_intercepts(costs):
-    """L[y, s] = lambda_y [y != s] adds ln lambda_y, math section 6."""
-    model, rows = fitted()
-    shifted = model.refit(intercept_shift=np.log(costs)).decision_function(rows.x)
-    best, second = np.sort(shifted, axis=1)[:, -1], np.sort(shifted, axis=1)[:, -2]
-    clear = best - second > 1e-9
-    by_shift = model.predict(rows.x)
-    by_loss = model.refit(loss=np.array(costs)[:, None] * (1 - np.eye(3))).predict(rows.x)
-    np.testing.assert_array_equal(by_loss[clear], by_shift[clear])
-
-
-def test_two_classes_have_one_boundary_whatever_the_loss():
-    """Decide the second class where (L[0, 1] - L[0, 0]) P(0) < (L[1, 0] - L[1, 1]) P(1)."""
-    model, rows = fitted("bool")
-    margin = model.decision_function(rows.x)
-    loss = np.array([[1.0, 9.0], [3.0, 0.5]])
-    expected = margin > np.log((loss[0, 1] - loss[0, 0]) / (loss[1, 0] - loss[1, 1]))
-    np.testing.assert_array_equal(model.refit(loss=loss).predict(rows.x), expected)
-
-
 def test_a_scheme_without_probabilities_has_no_losses():
     model, rows = fitted()
     for options, name in (({"loss": 1 - np.eye(3)}, "loss"), ({"threshold": 0.5, "reject_label": 9}, "threshold")):
@@ -149,7 +115,7 @@ def test_rules_hold_for_predictive_distributions_too():
         ({"threshold": 1.5, "reject_label": 9}, ValueError, "threshold=1.5 should be between 0 and 1"),
         ({"threshold": 0.0, "reject_label": 9}, ValueError, "threshold=0 should be between 0 and 1"),
         ({"threshold": "half", "reject_label": 9}, TypeError, "threshold='half' should be a number"),
-        ({"reject_label": 9}, ValueError, "reject_label=9 goes with threshold="),
+        ({"reject_label": 9}, ValueError, "reject_label=9 needs threshold="),
         ({"threshold": 0.5, "reject_label": 7}, ValueError, "reject_label=7 is a class"),
         ({"threshold": 0.5, "reject_label": "none"}, ValueError, "reject_label='none' should be a number"),
         ({"threshold": 0.5, "reject_label": np.nan}, ValueError, "reject_label"),

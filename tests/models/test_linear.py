@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from scipy.special import expit, softmax
 
 import streamnb as snb
-from streamnb.models.linear import LinearModel
 from streamnb.problem.schemes import Nested
 from tests.support import reference as ref
 from tests.support.problems import FAMILIES, SCHEMES, random_problem, scanned, solved
@@ -117,7 +116,7 @@ def test_indicators_of_fewer_labels_are_refused():
 
 def test_a_row_that_names_its_lowest_label_is_right_with_all_above_it_and_no_other():
     follows = np.array([[1, 1, 1], [0, 1, 0], [0, 0, 1]], bool)  # "a" is above "b" and "c"
-    model = LinearModel(np.array(["a", "b", "c"]), np.eye(3), np.full(3, -0.5), Nested(follows))
+    model = snb.LinearModel(np.array(["a", "b", "c"]), np.eye(3), np.full(3, -0.5), Nested(follows))
     X = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0]])
     assert model.predict(X).tolist() == [[1, 1, 0], [1, 0, 0], [1, 1, 1], [1, 0, 1]]
     assert model.score(X, np.array(["b", "a", "b", "d"])) == 0.5

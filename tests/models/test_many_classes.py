@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.models import linear
-from streamnb.models.linear import TILE, ClassTiles, LinearModel
+from streamnb.models.linear import TILE, ClassTiles
 from streamnb.problem.schemes import Joint
 from streamnb.rows.boundary import checked
 from streamnb.rows.opening import opened
@@ -20,7 +20,7 @@ ROWS = sp.csr_array(RNG.poisson(10 * RATES[RNG.integers(0, K, 200)]).astype(np.f
 
 
 def model_of(weights=WEIGHTS, intercept=INTERCEPT):
-    return LinearModel(np.arange(K), np.ascontiguousarray(weights.T), intercept, Joint())
+    return snb.LinearModel(np.arange(K), np.ascontiguousarray(weights.T), intercept, Joint())
 
 
 def chunk_of(X):
@@ -77,6 +77,7 @@ def test_impossible_classes_are_never_chosen_and_rows_of_zeros_have_the_likelies
     assert found[-2:].tolist() == 2 * [INTERCEPT.argmax()]
 
 
+@pytest.mark.filterwarnings("ignore:y has .* distinct whole numbers")
 def test_a_rule_decides_by_the_scores_of_all_classes():
     y = np.concatenate([np.arange(K), RNG.integers(0, K, 70)])
     X = sp.csr_array(RNG.poisson(2 * RATES[y]))

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.encoding.plain_steps import RowStep
-from streamnb.models.portable import PortableModel
 from tests.support.exported import LABELS, MODELS, X, fitted
 from tests.support.processes import python
 from tests.support.refusals import refused
@@ -96,7 +95,7 @@ def test_other_rows_are_those_of_any_model(tmp_path):
 def test_weights_that_are_mostly_zero_take_little_room(tmp_path):
     weights = np.zeros((5000, 3))
     weights[7] = 1.0, 2.0, 3.0
-    model = PortableModel(np.array([1, 2, 3]), weights, np.zeros(3), 5000, probabilities="softmax")
+    model = snb.PortableModel(np.array([1, 2, 3]), weights, np.zeros(3), 5000, probabilities="softmax")
     model.save(tmp_path / "m.snb")
     assert (tmp_path / "m.snb").stat().st_size < 5000
     again = snb.load(tmp_path / "m.snb")
@@ -132,12 +131,12 @@ def test_wrong_rows_are_refused(tmp_path):
     with refused((ValueError, TypeError), "X"):
         model.predict([["a"] * 5])
     with refused(AttributeError, "no probabilities"):
-        PortableModel(np.array([0, 1]), np.zeros((5, 2)), np.zeros(2), 5).predict_proba(X)
+        snb.PortableModel(np.array([0, 1]), np.zeros((5, 2)), np.zeros(2), 5).predict_proba(X)
 
 
 def test_files_that_are_wrong_are_refused():
-    state = PortableModel(np.array([0, 1]), np.ones((5, 2)), np.zeros(2), 5)._to_state()
-    assert PortableModel._from_state(dict(state)).n_features_in_ == 5
+    state = snb.PortableModel(np.array([0, 1]), np.ones((5, 2)), np.zeros(2), 5)._to_state()
+    assert snb.PortableModel._from_state(dict(state)).n_features_in_ == 5
     steps = {
         "become 4 columns": {"n_features_in_": 4},
         "probabilities=": {"probabilities": "some"},
@@ -148,12 +147,12 @@ def test_files_that_are_wrong_are_refused():
     }
     for what, wrong in steps.items():
         with refused(ValueError, what):
-            PortableModel._from_state({**state, **wrong})
+            snb.PortableModel._from_state({**state, **wrong})
     for wrong in ({"do": "exp"}, {"do": "scale", "value": 2.0}, {"do": "indicators", "value": None}):
         with refused(ValueError, "there is no step"):
             RowStep._from_state({"value": None, "columns": None, **wrong})
     with refused(ValueError, "places that are none"):
-        PortableModel._from_state({**state, "weights": [np.ones(1), np.array([9]), np.array([0, 1, 1]), [5, 2]]})
+        snb.PortableModel._from_state({**state, "weights": [np.ones(1), np.array([9]), np.array([0, 1, 1]), [5, 2]]})
 
 
 def test_labels_against_one_of_them_keep_their_probabilities(tmp_path):
@@ -170,7 +169,7 @@ def test_labels_against_one_of_them_keep_their_probabilities(tmp_path):
     assert (exported["probabilities"], exported["reference"]) == ("reference", 1)
     for wrong in ({"reference": 3}, {"reference": None}, {"probabilities": "sigmoid"}, {"multilabel": False}):
         with refused(ValueError, "reference=|probabilities="):
-            PortableModel._from_state({**again._to_state(), **wrong})
+            snb.PortableModel._from_state({**again._to_state(), **wrong})
 
 
 @pytest.mark.parametrize("rows", [pd.DataFrame({"city": ["Rome", "Oslo"] * 20}), ["red wine", "blue sea"] * 20])
@@ -179,3 +178,37 @@ def test_light_models_of_raw_rows_go_to_other_processes(rows, tmp_path):
     model.save(tmp_path / "m.snb", stats=False)
     sent = pickle.loads(pickle.dumps(snb.load(tmp_path / "m.snb")))
     np.testing.assert_array_equal(sent.predict_proba(rows), model.predict_proba(rows))
+
+
+NUMBERS = {
+    "one target": lambda rows, y: snb.Ridge().fit(rows, y),
+    "two targets": lambda rows, y: snb.Ridge().fit(rows, np.column_stack([y, y[::-1]])),
+    "log link": lambda rows, y: snb.PoissonRegressorCV(folds=2).fit(rows, y),
+    "curves": lambda rows, y: snb.AdditiveRegressor("gamma", folds=2, interactions=1, resolutions=(2, 4)).fit(rows, y),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_light_regressions_predict_what_the_whole_ones_do(name, tmp_path):
+    records = [{k: v for k, v in row.items() if k != "note"} for row in RECORDS]
+    model = NUMBERS[name](records, 1.0 + np.arange(40.0) % 7)
+    model.save(tmp_path / "m.snb", stats=False, meta={"unit": "EUR"})
+    light, expected = snb.load(tmp_path / "m.snb"), model.predict(records)
+    assert light.meta_ == {"unit": "EUR"} and light.predict(records).tolist() == expected.tolist()
+    assert light.predict(records * 30)[:40].tolist() == expected.tolist()  # compiled
+    assert light.predict_one(records[3]) == expected[3].tolist()
+    light.export(tmp_path / "m.py")
+    model.export(tmp_path / "n.py")
+    assert (tmp_path / "m.py").read_text() == (tmp_path / "n.py").read_text()
+    if model.residuals_ is not None:
+        assert light.predict(records, interval=0.5).tolist() == model.predict(records, interval=0.5).tolist()
+    else:
+        with refused(ValueError, "saved without any", "calibrate"):
+            light.predict(records, interval=0.5)
+    with refused(AttributeError, "no sums of the columns"):
+        light.drift(records)
+    with refused(TypeError, "predicts, and does no more"):
+        snb.evaluate(light, records, expected)
+    assert pickle.loads(pickle.dumps(light)).predict(records).tolist() == expected.tolist()
+    light.save(tmp_path / "again.snb")
+    assert snb.load(tmp_path / "again.snb").predict(records).tolist() == expected.tolist()

@@ -64,17 +64,6 @@ def test_presence_is_predicted_by_the_posterior_means(smoothing, n_classes):
     assert np.array_equal(model.predict_proba(x, predictive=True), model.predict_proba(x))
 
 
-def test_much_data_brings_the_plug_in_model():
-    """With n rows the predictive distribution is the plug-in one but for terms of order 1 / n."""
-    x, y, _ = data(3, n_rows=200)
-    for family, prior in (("poisson", 1.0), ("multinomial", 1.0)):
-        many = snb.scan(x, y) * 2.0**30
-        model = snb.LinearNB(family, smoothing=prior).fit(x, y)
-        plain = snb.solve(many, family, smoothing=prior)[0].predict_log_proba(x)
-        model._keep(many, model.report_)
-        np.testing.assert_allclose(model.predict_log_proba(x, predictive=True), plain, rtol=1e-6, atol=1e-6)
-
-
 def test_weighted_classes_and_classes_without_rows():
     (x, y, _), prior = data(3), snb.NormalInverseGamma(0.3, 1.0, 2.0, 1.0)
     model = snb.LinearNB("gaussian", smoothing=prior)

@@ -38,17 +38,6 @@ def test_files_hold_the_weights_that_are_not_zero(n_classes, tmp_path):
     assert size < 12 * np.count_nonzero(whole.weights) + 5_000 < whole.weights.nbytes / 4
 
 
-@pytest.mark.parametrize("share", [0.0, 0.005, 0.2, 0.5, 1.0])
-def test_a_model_is_the_same_to_the_bit_after_loading(share, tmp_path):
-    whole, x = model(share=share)
-    whole.weights[7, :2] = -0.0, np.finfo(float).smallest_subnormal
-    loaded, _ = again(whole, tmp_path)
-    assert type(loaded.coef_) is np.ndarray and loaded.weights.flags.c_contiguous and loaded.weights.flags.writeable
-    assert loaded.coef_.tobytes() == whole.coef_.tobytes()
-    assert np.array_equal(loaded.decision_function(x), whole.decision_function(x))
-    assert np.array_equal(again(loaded, tmp_path)[0].coef_, whole.coef_)
-
-
 def test_a_sparsified_model_stays_one(tmp_path):
     whole, x = model()
     loaded, _ = again(whole.sparsify(), tmp_path)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import streamnb as snb
-from streamnb.models.stacked import MarginColumns
+from streamnb.estimators.stacked_nb import MarginColumns
 from streamnb.rows.boundary import as_chunk
 
 rng = np.random.default_rng(0)

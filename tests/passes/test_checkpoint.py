@@ -6,6 +6,8 @@ from pathlib import Path
 
 import dask.array as da
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 import zarr
@@ -284,6 +286,14 @@ def test_a_store_of_other_chunks_is_another_scan(tmp_path):
     other = zarr.create_array(MemoryStore(), data=ROWS.x, chunks=(500, 8))
     with refused(ValueError, "chunks", "20, 8", "500, 8"):
         scanned(tmp_path / "c.snb", X=other)
+
+
+def test_a_table_of_other_row_groups_is_the_same_scan(tmp_path):
+    y = np.append(np.arange(3999) % 5, 300)  # the last block alone has a label of more than a byte
+    for n_rows in (4000, 1000):
+        pq.write_table(pa.table({"a": np.arange(4000.0), "y": y}), tmp_path / "t.parquet", row_group_size=n_rows)
+        table = snb.table(tmp_path / "t.parquet", y="y", bins=None)
+        assert snb.scan(table, moments=["sum"], checkpoint=tmp_path / "part.snb").n_rows == 4000
 
 
 def test_another_model_is_another_scan(tmp_path):

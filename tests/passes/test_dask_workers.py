@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+from functools import partial
 
 import anndata
 import dask
@@ -218,6 +219,25 @@ def test_rows_that_dask_does_not_number_are_counted_for_labels_in_memory(client)
         snb.scan(x, labels[1:], client=client)
 
 
+def test_tiny_blocks_are_made_and_summed_many_to_a_task(tmp_path):
+    table = da.from_array(np.arange(20_000.0).reshape(-1, 4) % 5, chunks=(5, 4)) + 1
+    x, y = table[:, :3], table[:, 3].astype(int)  # of the same blocks
+    with cluster_of(2, tmp_path, processes=False) as other:
+        watched(other)
+        stats = snb.scan(x, y, client=other)
+        assert watched(other)[1] < 20
+        assert same_stats(snb.scan(other.persist(x), y, client=other), stats)
+    assert same_stats(stats, here(snb.scan, x, y))
+
+
+def test_columns_cut_into_chunks_are_put_together_with_a_warning(client):
+    x, y = np.arange(1200.0).reshape(-1, 6) % 7, np.arange(200) % 3
+    blocks, labels = da.from_array(x, chunks=(20, 2)), da.from_array(y, chunks=20)
+    for use in (partial(snb.scan, client=client), partial(here, snb.scan)):
+        with pytest.warns(snb.StreamnbWarning, match=r"X has its features in several chunks, .*rechunk\(\{1: -1\}\)"):
+            assert same_stats(use(blocks, labels), snb.scan(x, y))
+
+
 def moved(client):
     """Bytes that workers ever had from one another."""
     logs = client.run(lambda dask_worker: [entry["total"] for entry in dask_worker.transfer_incoming_log])
@@ -239,6 +259,15 @@ def test_tasks_in_flight_are_bounded_and_all_forgotten(client, store, monkeypatc
     assert 8 < most < 50
     assert same_stats(stats, here(snb.scan, store, "y"))
     until(lambda: n_tasks(client) == 0)
+
+
+def test_a_store_of_one_segment_keeps_all_threads_busy(client, store, monkeypatch):
+    monkeypatch.setattr(dask_workers, "LEAST_BYTES", 1000)
+    parts = dask_workers.segments_for(opening.opened(store, "y"), client)
+    assert 8 <= len(parts) <= 9 and len(source.row_ranges(opening.opened(store, "y"))) == 1
+    watched(client)
+    assert same_stats(snb.scan(store, "y"), here(snb.scan, store, "y"))
+    assert watched(client)[1] > len(parts)
 
 
 def test_the_bar_counts_segments(client, store, small_segments, capsys):

@@ -8,6 +8,7 @@ from itertools import count
 from pathlib import Path
 
 import dask
+import distributed
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -16,7 +17,7 @@ import streamnb as snb
 from streamnb.passes.dask_workers import KeptSegments
 from streamnb.rows import row_blocks
 from streamnb.rows.keeping import Keeping, Space
-from tests.support.clusters import cluster_of, in_thread, until, watched
+from tests.support.clusters import cluster_of, in_thread, until, watched, workers_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.process]
 
@@ -106,6 +107,13 @@ def test_workers_read_the_source_once(keep, client, lines, here, before_third_re
     check_all_is_freed(client)
 
 
+def test_a_client_that_is_not_the_default_one_will_do(client, lines, here, monkeypatch):
+    monkeypatch.setattr(distributed.client, "_global_clients", {})
+    model = fit(lines, "memory", client=client)
+    np.testing.assert_array_equal(model.coef_, here.coef_)
+    assert model.report_.reads_kept > 1
+
+
 def test_workers_keep_nothing_unless_asked(client, lines, here):
     model = fit(lines, "no")
     np.testing.assert_array_equal(model.coef_, here.coef_)
@@ -126,7 +134,7 @@ def test_a_worker_that_is_lost_between_reads_changes_no_bit(client, lines, here,
     def lose_one():
         address, process = next(iter(client.run(os.getpid).items()))
         os.kill(process, signal.SIGKILL)
-        until(lambda: address not in client.scheduler_info(n_workers=-1)["workers"])
+        until(lambda: address not in workers_of(client))
 
     before_third_read.append(lose_one)
     model = fit(lines, "memory")

@@ -4,14 +4,14 @@ import threading
 
 import pytest
 
-from streamnb.passes.contract import PassTask
+import streamnb as snb
 from streamnb.passes.run import Team
 
 SMALL, LARGE = 1, 100  # bytes of tables, of which the team may take MOST
 MOST = 64
 
 
-class Task(PassTask):
+class Task(snb.PassTask):
     """Adds up numbers; `meet`, where given, is done before each."""
 
     most_bytes = MOST

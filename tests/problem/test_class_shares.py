@@ -61,7 +61,7 @@ def test_family_auto_takes_empirical_bayes_unless_another_smoothing_is_given(tmp
     assert snb.LinearNB("multinomial").fit([[1, 0], [0, 2]], [0, 1]).smoothing_ == 1.0
 
 
-@pytest.mark.filterwarnings("ignore:.*were not seen at fit")
+@pytest.mark.filterwarnings("ignore:.*were not seen in fit")
 @pytest.mark.parametrize("hash_features", [1 << 15, 1 << 11])
 def test_rare_values_of_many_columns_do_not_outweigh_the_shares_of_the_classes(tmp_path, hash_features):
     table = click_logs(14_000)

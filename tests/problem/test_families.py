@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.stats
 from scipy.optimize import minimize, minimize_scalar
-from scipy.special import expit, gammaln
+from scipy.special import gammaln
 
 import streamnb as snb
 from tests.support.problems import WaitingTime
@@ -124,34 +124,6 @@ def test_weights_maximise_the_penalised_likelihood(family, c, sign, penalty):
         np.testing.assert_allclose(model.coef_[0, j], (plus - minus) / phi[j], rtol=1e-4, atol=2e-6)
         intercept += (c(minus) - c(plus)) / phi[j]
     np.testing.assert_allclose(model.intercept_[0], intercept, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("scheme", ["joint", "ovr"])
-@pytest.mark.parametrize(("family", "c", "sign"), FAMILIES)
-def test_large_tau_leaves_the_class_priors(family, c, sign, scheme):
-    x, y = rows(family, 5, n_classes=3)
-    model = snb.solve(scanned(family, x, y), family, snb.L1(1e9), scheme=scheme)[0]
-    share = np.bincount(y) / len(y)
-    np.testing.assert_allclose(model.coef_, 0.0)
-    expected = np.log(share) if scheme == "joint" else np.log(share / (1 - share))
-    np.testing.assert_allclose(model.intercept_, expected, rtol=1e-12)
-
-
-def test_one_success_of_one_trial_is_bernoulli():
-    x, y = rows(snb.Binomial(K), 1, n_classes=3)
-    x = (x > 2).astype(int)
-    stats = snb.scan(x, y)
-    ours = snb.solve(stats, snb.Binomial(1), snb.L1(0.5), smoothing=0.0)[0]
-    theirs = snb.solve(stats, "bernoulli", snb.L1(0.5), smoothing=0.0)[0]
-    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-12)
-    np.testing.assert_allclose(expit(ours.intercept_), expit(theirs.intercept_), rtol=1e-12)
-
-
-def test_negative_binomial_of_one_failure_is_geometric():
-    x, y = rows(snb.Geometric(), 2)
-    stats = snb.scan(x, y)
-    ours, theirs = snb.solve(stats, snb.NegativeBinomial(1.0))[0], snb.solve(stats, "geometric")[0]
-    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-12)
 
 
 @pytest.mark.parametrize("family", [family for family, *_ in NATURAL.values() if family.nonnegative], ids=repr)

@@ -5,10 +5,9 @@ import pytest
 
 import streamnb as snb
 from streamnb.core import persistence
-from streamnb.problem.family import Family
 
 
-class Decay(Family):  # c(theta) = -2 ln(-theta): Gamma of shape 2, so that m = -2 / theta
+class Decay(snb.Family):  # c(theta) = -2 ln(-theta): Gamma of shape 2, so that m = -2 / theta
     lowest = 0.0
 
     def __init__(self, half=1.0):
@@ -37,15 +36,15 @@ def test_a_name_and_the_moments_follow_from_the_class():
     assert Decay.moments == ("sum",) and Seen.moments == ("above",)
     assert persistence.registered(Decay()) and not persistence.registered(object())
     with pytest.raises(ValueError, match="moment='median' is unknown; it should be one of"):
-        type("Median", (Family,), {"moment": "median"})
+        type("Median", (snb.Family,), {"moment": "median"})
 
 
 def test_the_range_of_means_is_that_of_the_moment():
     assert Decay().mean_range == (0.0, np.inf) and Decay().nonnegative
     assert Seen().mean_range == (0.0, 1.0)
-    assert type("Logs", (Family,), {"moment": "log_sum"})().mean_range == (-np.inf, np.inf)
-    assert type("Away", (Family,), {"moment": "deviation"})().mean_range == (0.0, np.inf)
-    assert not type("Real", (Family,), {})().nonnegative
+    assert type("Logs", (snb.Family,), {"moment": "log_sum"})().mean_range == (-np.inf, np.inf)
+    assert type("Away", (snb.Family,), {"moment": "deviation"})().mean_range == (0.0, np.inf)
+    assert not type("Real", (snb.Family,), {})().nonnegative
 
 
 def test_functions_of_the_mean():
@@ -57,7 +56,7 @@ def test_functions_of_the_mean():
 
 
 def test_what_is_not_said_is_named():
-    bare = type("Bare", (Family,), {})()
+    bare = type("Bare", (snb.Family,), {})()
     for function, name in ((bare.link, "link"), (bare.variance, "variance"), (bare.cumulant, "cumulant")):
         with pytest.raises(NotImplementedError, match=rf"family=Bare\(\) has no {name}\(m\); a family of your own"):
             function(M)

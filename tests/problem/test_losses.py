@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import mean_tweedie_deviance
 
-from streamnb.problem.losses import TweedieLoss, slopes_bound
+from streamnb.problem.losses import QuantileLoss, TweedieLoss, slopes_bound
 
 LOG = [(power, "log") for power in (0, 1, 1.001, 1.5, 1.99, 2, 3)]
 IDENTITY = [(power, "identity") for power in (0, 1, 1.5, 2)]
@@ -47,3 +47,26 @@ def test_impossible_powers_targets_and_offsets_are_refused(power, y, offset, wor
         loss = TweedieLoss(power, "log")
         loss.check(np.array(y), first_row=7)
         loss.check_offset(np.array([offset]), first_row=7)
+
+
+@pytest.mark.parametrize("quantile", [0.05, 0.5, 0.9])
+def test_smooth_pinball_losses_are_just_above_the_pinball_loss_and_below_their_parabolas(quantile):
+    loss, s, y = QuantileLoss(quantile, 0.3), np.linspace(-9, 9, 401)[:, None], np.array([0.0, 2.0])
+    smooth, slopes = loss.evaluated(s, y)
+    sharp = loss.values(s, y)
+    np.testing.assert_allclose(sharp, 0.5 * np.where(y > s, quantile * (y - s), (1.0 - quantile) * (s - y)))
+    assert (smooth >= sharp - 1e-12).all() and (smooth - sharp).max() <= 0.15 * np.log(2.0) + 1e-12
+    np.testing.assert_allclose(slopes, loss.slopes(s, y), atol=1e-12)
+    np.testing.assert_allclose(
+        slopes, (loss.evaluated(s + 1e-6, y)[0] - loss.evaluated(s - 1e-6, y)[0]) / 2e-6, atol=1e-8
+    )
+    assert np.abs(slopes).max() <= loss.steepest
+    for step in (-3.0, -0.1, 0.1, 3.0):
+        parabola = smooth + step * slopes + 0.5 * step**2 * loss.curvatures(s, y)
+        assert (loss.evaluated(s + step, y)[0] <= parabola + 1e-12).all()
+    weight = np.array([1.0, 3.0, 1.0])
+    constant = loss.constant(np.array([5.0, 1.0, 2.0]), weight)
+    assert constant == {0.05: 1.0, 0.5: 1.0, 0.9: 5.0}[quantile]
+    residuals = y - s
+    bound = loss.most(0.5 * float((residuals**2).sum()), residuals.size)
+    assert smooth.sum() <= bound < 3.0 * smooth.sum() / min(quantile, 1.0 - quantile)

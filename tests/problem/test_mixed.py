@@ -240,17 +240,9 @@ WRONG = {
     ),
     "claimed twice": ({"poisson": [0, 3, 3], "gaussian": ...}, ValueError, r"column 3 is claimed twice by Poisson"),
     "claimed from both ends": ({"poisson": [8, -1], "gaussian": ...}, ValueError, r"column 8 is claimed twice"),
-    "claimed by none": (
-        {"poisson": slice(0, 2)},
-        ValueError,
-        r"the columns \[2, 3, 4, 5, 6, \.\.\] \(7 of them",
-    ),
+    "claimed by none": ({"poisson": slice(0, 2)}, ValueError, r"the columns \[2, 3, 4, 5, 6, \.\.\] \(7 of them"),
     "one left": ({"poisson": slice(0, 8)}, ValueError, r"claims the columns \[8\] of 9"),
-    "too high": (
-        {"poisson": [9], "gaussian": ...},
-        ValueError,
-        r"Poisson\(\) have 9; X has 9 columns, from 0 to 8",
-    ),
+    "too high": ({"poisson": [9], "gaussian": ...}, ValueError, r"Poisson\(\) have 9; X has 9 columns, from 0 to 8"),
     "too low": ({"poisson": [-10], "gaussian": ...}, ValueError, r"have -10"),
     "short mask": ({"poisson": [True, False], "gaussian": ...}, ValueError, r"mask of 2 entries; X has 9 columns"),
 }

@@ -10,13 +10,7 @@ from sklearn.base import clone
 
 import streamnb as snb
 from streamnb.rows.boundary import as_chunk
-from tests.support.mixed_rows import (
-    BERNOULLI,
-    COUNTS,
-    GAUSSIAN,
-    MIXED,
-    rows,
-)
+from tests.support.mixed_rows import BERNOULLI, COUNTS, GAUSSIAN, MIXED, rows
 
 
 @pytest.mark.parametrize("binarize", [-0.5, 0.0, 0.5])

@@ -40,7 +40,7 @@ def test_overlaps_are_refused_with_their_numbers():
 
 @pytest.mark.parametrize("reference", [1, snb.UNLABELLED])
 def test_a_reference_is_refused_where_nothing_is_set_against_it(reference):
-    X, told = np.arange(8.0).reshape(4, 2), "reference=.* goes with scheme='reference', not with scheme="
+    X, told = np.arange(8.0).reshape(4, 2), "reference=.* needs scheme='reference', not scheme="
     for call in (
         lambda: snb.LinearNB("poisson", reference=reference).fit(X, Y),
         lambda: snb.LinearNBCV("poisson", reference=reference, folds=2).fit(X, Y),

@@ -127,7 +127,7 @@ def test_wrong_references_are_named():
         snb.solve(stats, "poisson", scheme="reference", reference="plague")
     with pytest.raises(ValueError, match=r"reference=None.*'ague'"):
         snb.solve(stats, "poisson", scheme="reference")
-    with pytest.raises(ValueError, match=r"reference='flu' goes with scheme='reference'"):
+    with pytest.raises(ValueError, match=r"reference='flu' needs scheme='reference'"):
         snb.solve(stats, "poisson", scheme="ovr", reference="flu")
 
 

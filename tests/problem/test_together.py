@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import digamma, gammaln, log_softmax
 
 import streamnb as snb
-from streamnb.problem.together import dirichlet_parameters
+from streamnb.problem.families import dirichlet_parameters
 from streamnb.rows.boundary import as_chunk
 from tests.support.problems import compositions
 

@@ -4,12 +4,19 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib import pyplot as plt
 
 import streamnb as snb
 
 matplotlib.use("Agg")
 HOSTILE = "<script>alert(1)</script>"
 NAMES = [HOSTILE, "</style><b>\"quoted'", "שלום עולם", "a name that is " + "very " * 40 + "long", "$x$ & {{ y }}"]
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
 
 
 def rows(n=400, seed=0):

@@ -106,7 +106,7 @@ def test_costs_move_the_cheapest_threshold(linear, browser):
     points = np.array([point[5:7] for point in browser.execute_script(POINTS)])
     assert number(browser, "cost") == pytest.approx(1000 * (points @ [10, 1]).min(), abs=0.051)
     browser.find_element("id", "slider-own").click()
-    assert browser.find_element("id", "slider-threshold").text == "model’s own"
+    assert browser.find_element("id", "slider-threshold").text == "50.0 %"
 
 
 def test_a_search_leaves_the_rows_that_have_the_text(linear, browser):

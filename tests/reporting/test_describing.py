@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.reporting.describing import MOST_FEATURES, described
+from streamnb.reporting.drawing import with_bins_in_words
 from tests.reporting.conftest import rows, several
 
 
@@ -30,7 +31,9 @@ def test_a_model_of_texts_speaks_of_texts():
 def test_features_are_the_strongest(two):
     features, top = described(two[0]).features, two[0].top_features(MOST_FEATURES)
     top = top[top["class"] == "yes"]
-    assert [row[1:] for row in features.rows] == list(zip(top["feature"], top["weight"]))
+    names = [with_bins_in_words(name) for name in top["feature"]]
+    assert [row[1:] for row in features.rows] == list(zip(names, top["weight"]))
+    assert any(" up to " in name for name in names)
 
 
 def test_terms_and_their_missing_values():

@@ -5,7 +5,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 import streamnb as snb
-from streamnb.reporting.drifting import drift_tables
+from streamnb.reporting.report import drift_tables
 from tests.reporting.conftest import rows, several
 
 

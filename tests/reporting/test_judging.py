@@ -36,7 +36,9 @@ def test_the_own_decision_among_thresholds_is_that_of_the_evaluation(two):
     found = model.evaluate(rows, "late")
     (one,) = judged(found).thresholds
     own = one.points[one.own]
-    assert own.score is None and (own.precision, own.recall) == pytest.approx((found.precision(), found.recall()))
+    assert (own.score, own.probability) == (0.0, 0.5) and (own.precision, own.recall) == pytest.approx(
+        (found.precision(), found.recall())
+    )
     assert own.kept == pytest.approx((model.predict(rows.drop(columns="late")) == "yes").mean())
     kept = [point.kept for point in one.points]
     assert kept == sorted(kept)

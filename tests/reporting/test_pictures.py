@@ -39,8 +39,8 @@ def test_terms_have_a_picture_each(interactions):
 @pytest.mark.parametrize(
     ("ward", "finding"),
     [
-        (lambda late: np.where(late == "no", 0, 1), "ward = 1 is the most surely worse"),
-        (lambda late: np.arange(len(late)) % 2, "No slice is surely worse"),
+        (lambda late: np.where(late == "no", 0, 1), "ward = 1 is most clearly worse"),
+        (lambda late: np.arange(len(late)) % 2, "No slice is clearly worse"),
         (lambda late: np.arange(len(late)) % 97, "too few rows"),
     ],
 )

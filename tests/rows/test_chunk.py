@@ -9,6 +9,7 @@ from hypothesis.extra.numpy import arrays
 
 from streamnb.kernels.lanes import LANES
 from streamnb.rows import row_blocks
+from streamnb.rows.boundary import csr_chunk
 from streamnb.rows.row_blocks import CSRChunk, DenseChunk, frozen
 
 FIRST = 5  # the number of the first row
@@ -58,6 +59,11 @@ def test_parts_of_the_rows(table, data):
             assert type(part) is type(rows) and part.first_row == first and part.shape == expected.shape
             assert np.array_equal(dense(part), expected)
             assert not any(array.flags.writeable for array in parts_of(part))
+
+
+def test_rows_of_ones_are_read_only_so_that_kernels_are_compiled_once():
+    rows = csr_chunk(None, np.array([0]), np.array([0, 1]), 1)[0]
+    assert not any(array.flags.writeable for array in parts_of(rows))
 
 
 @pytest.mark.parametrize("width", [LANES, 2 * LANES, 3 * LANES + 1, 5 * LANES - 1])

@@ -75,7 +75,7 @@ def test_a_person_leaves_without_a_trace(groups, most, gone):
     [
         ({}, "should bound rows by one of them"),
         ({"presence": True, "l2": 1.0, "step": 0.5}, "leave one out"),
-        ({"presence": True, "step": 0.5}, "goes with l2="),
+        ({"presence": True, "step": 0.5}, "needs l2="),
         ({"l2": 1.0}, "no step"),
         ({"l2": 1.0, "step": 0.01}, "power of two"),
         ({"l2": 1.0, "step": 2.0}, "at most l2"),

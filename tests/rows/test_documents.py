@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 import streamnb as snb
-from streamnb.core.messages import DataError
 from streamnb.rows.documents import (
     OF_FILES,
     OF_RECORDS,
@@ -46,19 +45,19 @@ def test_files_are_texts_with_their_paths(tmp_path):
     assert alone.beside.picked(np.array([False, True])).batch.to_pydict() == {"path": paths[1:]}
     assert len(alone.beside.picked(np.zeros(2, bool))) == 0
     (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"two" * 100)[:-5])
-    with pytest.raises(DataError, match=r"b.txt.gz' is damaged or cut off"):
+    with pytest.raises(snb.DataError, match=r"b.txt.gz' is damaged or cut off"):
         list(documents_of_files(paths))
 
 
 def test_pieces_are_halved_until_a_bad_text_is_alone():
     documents = [(b"a", ("x",)), (b"\xff", ("y",)), (b"c", ("z",))]
     (piece,) = pieces_of(documents, DocumentPiece((), OF_FILES, (TEXT,), True, 0))
-    with pytest.raises(DataError, match="not UTF-8"):
+    with pytest.raises(snb.DataError, match="not UTF-8"):
         piece()
     first, last = piece.cut(0, 1), piece.cut(1, 3)
     assert first().decoded(0) == "a" and (last.row, last.n_rows) == (1, 2)
     bad, good = last.cut(0, 1), last.cut(1, 2)
-    assert str(bad.named(DataError("y: no"))) == "y: no" and good().decoded(0) == "c" and good.row == 2
+    assert str(bad.named(snb.DataError("y: no"))) == "y: no" and good().decoded(0) == "c" and good.row == 2
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -75,7 +74,7 @@ def test_records_with_text_are_rows(packed, tmp_path):
     (rows,) = read(found, OF_RECORDS, OF_RECORDS)
     assert rows.beside.batch.column("date").to_pylist()[0].startswith("2026-01-02T03:04:05")
     path.write_bytes(path.read_bytes()[:-30])
-    with pytest.raises(DataError, match="cut off"):
+    with pytest.raises(snb.DataError, match="cut off"):
         list(documents_of_warc(str(path)))
 
 
@@ -168,10 +167,10 @@ def test_archives_of_lines_that_end_in_a_line_feed_and_of_resources(tmp_path):
         path.write_bytes(b"".join(map(gzip.compress, parts)))
         assert [text.decode() for text, _ in documents_of_warc(str(path))] == texts
     path.write_bytes(b"".join(records)[:-120])
-    with pytest.raises(DataError, match=r"x.wet: the (header of the )?record of .* is cut off"):
+    with pytest.raises(snb.DataError, match=r"x.wet: the (header of the )?record of .* is cut off"):
         list(documents_of_warc(str(path)))
     path.write_bytes(b"no archive\n" * 9)
-    with pytest.raises(DataError, match=r"x.wet is not a WARC or WET file: it begins with b'no archive'"):
+    with pytest.raises(snb.DataError, match=r"x.wet is not a WARC or WET file: it begins with b'no archive'"):
         list(documents_of_warc(str(path)))
 
 
@@ -190,7 +189,7 @@ def test_records_are_rows_of_texts_read_from_any_of_them_on(tmp_path):
     with pytest.raises(ValueError, match="y='url' names a column, but the records of"):
         snb.text(pattern, y="url")
     (tmp_path / "none.wet").write_bytes(b"")
-    with pytest.raises(DataError, match=r"none.wet holds no record with text"):
+    with pytest.raises(snb.DataError, match=r"none.wet holds no record with text"):
         snb.text(tmp_path / "none.wet")
 
 

@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import streamnb as snb
-from streamnb.core.messages import DataError
 from streamnb.rows import line_files
 
 CSV = "a,note,y\n" + "".join(f"{k % 3},{['red', 'green'][k % 2]} tea,{k % 2}\n" for k in range(40))
@@ -51,14 +50,16 @@ def test_two_columns_of_one_name_are_refused(tmp_path):
     for k, (names, twice) in enumerate({"a,a,y": "a", "y,c,y": "y"}.items()):
         (path,) = written(tmp_path, **{f"{k}_csv": names + "\n" + "1,2,3\n2,3,4\n" * 9})
         for use in (snb.LinearNB().fit, snb.table, snb.plan):
-            with pytest.raises(DataError, match=rf"{k}.csv has several columns '{twice}'; names of columns should be"):
+            with pytest.raises(
+                snb.DataError, match=rf"{k}.csv has several columns '{twice}'; names of columns should be"
+            ):
                 use(path, "y")
     frame = pd.DataFrame([[1.0, 2.0], [3.0, 1.0]], columns=["a", "a"])
     table = pa.table([[1.0, 2.0], [3.0, 1.0]], names=["a", "a"])
     pq.write_table(table, tmp_path / "a.parquet")
     texts = frame.astype(str)
     for X, where in ((frame, "X"), (table, "X"), (texts, "X"), (tmp_path / "a.parquet", "a.parquet")):
-        with pytest.raises(DataError, match=f"{where} has several columns 'a'"):
+        with pytest.raises(snb.DataError, match=f"{where} has several columns 'a'"):
             snb.LinearNB("gaussian").fit(X, [0, 1])
     model = snb.LinearNB("auto").fit(pd.DataFrame({"a": ["u", "v"] * 9, "y": [0, 1] * 9}), "y")
     (path,) = written(tmp_path, twice_csv="a,b,b\nu,1,2\n")
@@ -79,7 +80,7 @@ def test_other_line_ends_and_encodings_are_named(odd, tmp_path):
     paths = written(tmp_path, a_csv=content, a_jsonl=content)
     for path in paths:
         for use in (snb.table, lambda path: snb.text(path, "note")):
-            with pytest.raises(DataError, match=f"{path.name} .*{message}"):
+            with pytest.raises(snb.DataError, match=f"{path.name} .*{message}"):
                 use(path)
 
 
@@ -87,9 +88,7 @@ def test_labels_that_are_written_in_two_ways_are_named(tmp_path, monkeypatch):
     monkeypatch.setattr(line_files, "PIECE_BYTES", 64)
     for ending, last in (("csv", "1,red tea,1.0\n"), ("jsonl", '{"a": 1, "note": "red tea", "y": 1.0}\n')):
         (path,) = written(tmp_path, **{f"a_{ending}": CONTENT[ending] + last})
-        with pytest.raises(
-            DataError, match=r"row 40 has y='1.0', and .* of type int64; write it in one way in all rows"
-        ):
+        with pytest.raises(snb.DataError, match=r"row 40 has y='1.0', and .* of type int64; write it in one way"):
             snb.LinearNB("auto").fit(path, "y")
 
 

@@ -11,16 +11,7 @@ import pyarrow as pa
 import pytest
 
 import streamnb as snb
-from streamnb.core.messages import DataError
-from streamnb.rows.files import (
-    check_file,
-    files_at,
-    files_below,
-    holds_numbers,
-    is_svmlight,
-    stored,
-    unlike_zarr,
-)
+from streamnb.rows.files import check_file, files_at, files_below, holds_numbers, is_svmlight, stored, unlike_zarr
 
 CONTENTS = {
     "HDF5": b"\x89HDF\r\n\x1a\n" + b"\0" * 8,
@@ -70,9 +61,9 @@ def test_a_worker_finds_the_same_file_or_refuses_it(tmp_path):
     (tmp_path / "rows").write_text("12")
     check_file(str(tmp_path / "rows"), 2)
     check_file("s3://bucket/rows", 2)
-    with pytest.raises(DataError, match=r"another .*rows, not of 3 bytes"):
+    with pytest.raises(snb.DataError, match=r"another .*rows, not of 3 bytes"):
         check_file(str(tmp_path / "rows"), 3)
-    with pytest.raises(DataError, match="cannot open"):
+    with pytest.raises(snb.DataError, match="cannot open"):
         check_file(str(tmp_path / "none"), 3)
 
 
@@ -107,7 +98,7 @@ def test_compressed_files_may_have_all_that_their_formats_have(door, ending, tmp
             assert subprocess.run([TOOLS[ending], "-dc", path], stdout=-1, check=True).stdout == row * 4
     for wrong in (two + two[:-3], two + b"?" + two[1:]):
         path.write_bytes(wrong)
-        with pytest.raises(DataError, match="is damaged or cut off"):
+        with pytest.raises(snb.DataError, match="is damaged or cut off"):
             opened(path)
 
 

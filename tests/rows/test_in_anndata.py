@@ -62,7 +62,7 @@ def test_layers_are_planned_and_compared(forms):
     for verb in (snb.plan, snb.compare):
         with refused(ValueError, "layer='none'"):
             verb(X, "obs/kind", layer="none")
-        with refused(ValueError, "layer='counts' goes with AnnData"):
+        with refused(ValueError, "layer='counts' is only for AnnData"):
             verb(COUNTS, KIND, layer="counts")
 
 
@@ -89,15 +89,11 @@ def test_all_forms_are_the_same_rows(form, forms):
     ):
         with refused(ValueError, words):
             snb.scan(X, name)
-    with refused(ValueError, r"layer='raw' is none of the layers of X, which are: \['counts', 'dense'\]"):
+    with refused(ValueError, r"layer='raw' is not a layer of X, which has: \['counts', 'dense'\]"):
         snb.SoftmaxRegression().fit(X, "obs/kind", layer="raw")
 
 
-OTHER_GENES = {
-    "another order": [3, 1, 5, 0, 2, 4],
-    "more": [0, 6, 1, 2, 7, 3, 4, 5],
-    "fewer": [4, 0, 1],
-}
+OTHER_GENES = {"another order": [3, 1, 5, 0, 2, 4], "more": [0, 6, 1, 2, 7, 3, 4, 5], "fewer": [4, 0, 1]}
 
 
 @pytest.mark.parametrize("sparse", [True, False])
@@ -187,7 +183,7 @@ def test_models_keep_their_layer(forms, tmp_path):
 
 
 def test_what_is_no_cells_is_refused(forms, tmp_path):
-    with refused(ValueError, "layer='counts' goes with AnnData"):
+    with refused(ValueError, "layer='counts' is only for AnnData"):
         snb.LinearNB().fit(COUNTS, KIND, layer="counts")
     with refused(TypeError, "view of a backed AnnData"):
         snb.scan(forms["backed"][:9], "obs/kind")
@@ -257,5 +253,5 @@ def test_raw_is_a_layer_with_genes_of_its_own(form, tmp_path):
     assert snb.scan(X, "obs/kind").n_features == 4
     if form == "backed":
         X.file.close()
-    with refused(ValueError, "layer='raw' is none of the layers"):
+    with refused(ValueError, "layer='raw' is not a layer"):
         snb.scan(cells(), "obs/kind", layer="raw")

@@ -4,6 +4,7 @@ import anndata
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import xarray
 import zarr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -84,3 +85,32 @@ def test_rows_may_be_an_array_of_a_group(tmp_path):
     del group["X"]
     with pytest.raises(ValueError, match=r"or hold the rows in an array 'X'; give the path of another array"):
         model.fit(tmp_path / "rows.zarr", "y")
+
+
+def test_arrays_of_xarray_are_read_and_packed_ones_are_not_taken_for_their_numbers(tmp_path):
+    """Of 250.5, stored as 50 with scale .01 and offset 250, zarr knows 50 alone (xarray 2026.9, zarr 3.1)."""
+    random = np.random.default_rng(0)
+    X, y = random.normal(250, 9, (60, 3)).round(2), random.integers(0, 2, 60)
+    rows = xarray.Dataset({"X": (("row", "column"), X), "y": ("row", y)})
+    packing = {"dtype": "int16", "scale_factor": 0.01, "add_offset": 250.0, "_FillValue": -32768}
+    rows.to_zarr(tmp_path / "packed.zarr", encoding={"X": packing})
+    rows.to_zarr(tmp_path / "plain.zarr")
+    assert np.array_equal(snb.scan(tmp_path / "plain.zarr", "y").sum, snb.scan(X, y).sum)
+    with pytest.raises(snb.DataError, match=r"is packed: its attributes \{'scale_factor': 0.01, 'add_offset': 250.0"):
+        snb.scan(tmp_path / "packed.zarr", "y")
+
+    opened = xarray.open_zarr(tmp_path / "packed.zarr", chunks={"row": 60})
+    for held in (opened, opened.load()):
+        model = snb.LinearNB().fit(held["X"], held["y"])
+        assert np.allclose(model.stats_.sum, snb.scan(X, y).sum, rtol=1e-12)
+        assert (np.asarray(model.predict(held["X"])) == model.predict(held["X"].values)).all()
+    with pytest.raises(TypeError, match=r"X is a Dataset of xarray; pass one of its arrays, \['X', 'y'\]"):
+        snb.scan(opened, "y")
+
+
+def test_labels_with_a_missing_value_are_not_taken_for_another_class(tmp_path):
+    group = zarr.open_group(tmp_path / "rows.zarr", mode="w")
+    group.create_array("X", data=np.eye(3))
+    group.create_array("y", data=np.array([0, 1, -1]), attributes={"_FillValue": -1})
+    with pytest.raises(snb.DataError, match=r"array 'y' .* is packed: its attributes \{'_FillValue': -1\}"):
+        snb.scan(group, "y")

@@ -170,8 +170,8 @@ def kept(rows):
     sys.stdin.readline()
 
 KeptRows.finish = kept
-X = np.random.default_rng(0).random((20_000, 8))
-model = snb.SoftmaxRegression().fit(lambda: iter([(X, np.arange(20_000) % 2)]), keep="disk")
+X = np.random.default_rng(0).random((3_000, 8))
+model = snb.SoftmaxRegression().fit(lambda: iter([(X, np.arange(3_000) % 2)]), keep="disk")
 print(model.coef_.tobytes().hex())
 """
 
@@ -195,15 +195,15 @@ def test_two_fits_at_once_share_a_folder_and_one_that_is_killed_leaves_nothing_t
     lost.communicate()
     found = other.communicate("\n" * 9)[0].replace("kept\n", "")
     assert other.returncode == 0 and not list(tmp_path.iterdir())
-    X = np.random.default_rng(0).random((20_000, 8))
-    model = snb.SoftmaxRegression().fit(X, np.arange(20_000) % 2, keep="no")
+    X = np.random.default_rng(0).random((3_000, 8))
+    model = snb.SoftmaxRegression().fit(X, np.arange(3_000) % 2, keep="no")
     assert found == model.coef_.tobytes().hex() + "\n"
 
 
 def test_values_by_column_are_kept_in_memory_and_freed():
     words, y = rng.choice(["ash", "birch", "cedar", "larch", "pine", "yew"], (3_000, 40)), np.arange(3_000) % 5
     rows = snb.text([" ".join(row) for row in words], y=y, n_features=64)
-    with pytest.warns(snb.StreamnbWarning, match="reads were spent"):
+    with pytest.warns(snb.StreamnbWarning, match="reads were not enough"):
         found = [snb.SoftmaxRegression(max_passes=5, tol=0.0).fit(rows, keep=keep).coef_ for keep in ("no", "memory")]
     np.testing.assert_array_equal(*found)
     assert Space.taken_by_all == 0

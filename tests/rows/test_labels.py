@@ -10,7 +10,8 @@ import scipy.sparse as sp
 import zarr
 from zarr.storage import MemoryStore
 
-from streamnb.core.messages import DataError
+import streamnb as snb
+from streamnb.rows.in_arrays import opened_columns
 from streamnb.rows.labels import in_zarr, open_columns, whole_column
 from tests.support.zarr_stores import FULL
 
@@ -68,7 +69,7 @@ def test_names_are_of_arrays_beside_the_rows():
         open_columns("labels", None, N, True)
     beside.attrs["streamnb"] = {}
     beside.store._store_dict.pop("labels/c/1")
-    with pytest.raises(DataError, match=r"lacks 1 of its 3 chunks"):
+    with pytest.raises(snb.DataError, match=r"lacks 1 of its 3 chunks"):
         open_columns("labels", None, N, True, beside)
 
 
@@ -114,10 +115,15 @@ def test_what_is_wrong_is_named_by_its_row(first):
     [
         (partial(group, "dataframe"), "y", ValueError, "y: group '' of encoding-type 'dataframe' is not a column"),
         (partial(csr, SEVERAL), "sample_weight", ValueError, "encoding-type 'csr_matrix' is not a column of labels"),
-        (partial(group, "categorical", codes=Y), "y", DataError, "lacks the 1-D arrays 'codes' and 'categories'"),
-        (partial(group, "categorical", codes=Y / 2, categories=Y), "y", DataError, "'codes' has dtype float64"),
-        (partial(group, "nullable-integer", values=Y, mask=Y), "y", DataError, "'mask' should hold a bool for each"),
-        (partial(group, "nullable-integer", values=Y, mask=[True]), "y", DataError, "for each of the 11 values"),
+        (partial(group, "categorical", codes=Y), "y", snb.DataError, "lacks the 1-D arrays 'codes' and 'categories'"),
+        (partial(group, "categorical", codes=Y / 2, categories=Y), "y", snb.DataError, "'codes' has dtype float64"),
+        (
+            partial(group, "nullable-integer", values=Y, mask=Y),
+            "y",
+            snb.DataError,
+            "'mask' should hold a bool for each",
+        ),
+        (partial(group, "nullable-integer", values=Y, mask=[True]), "y", snb.DataError, "for each of the 11 values"),
         (FORMS["indicator in zarr"], "groups", ValueError, r"groups should be a 1d array, got an array of shape \(11"),
     ],
 )
@@ -130,3 +136,37 @@ def test_whole_columns_in_groups_have_what_is_missing():
     kinds = {"codes": [0, -1, 1], "categories": np.array([5, 7])}, {"values": [5, 0, 7], "mask": [False, True, False]}
     for kind, parts in zip(("categorical", "nullable-integer"), kinds, strict=True):
         assert whole_column(group(kind, **parts), "by").tolist() == [5, None, 7]
+
+
+# ---- Columns by name, read as rows without X: blocks of them are the same stretch of each ----------------------------
+
+LABELS, SCORES = np.arange(23) % 3, np.random.default_rng(0).random((23, 3))
+
+
+def category_group(values):
+    group = zarr.create_group(MemoryStore(), attributes={"encoding-type": "categorical"})
+    for name, part in (("codes", values), ("categories", np.array([4, 5, 6]))):
+        group.create_array(name, data=part, chunks=(5,))
+    return group
+
+
+def test_categories_of_anndata():
+    (block,) = opened_columns({"y_true": category_group(LABELS)}, ("y_true",)).blocks()
+    assert block.X["y_true"].tolist() == (4 + LABELS).tolist()
+
+
+def test_columns_that_do_not_go_together():
+    with pytest.raises(ValueError, match=r"samples: \[23, 22\]; scores should have one entry for each row of y_true"):
+        opened_columns({"y_true": LABELS, "scores": SCORES[1:]})
+    for wrong in (np.float64(3), np.zeros((2, 2, 2))):
+        with pytest.raises(ValueError, match=r"^scores has shape \(.*\); it should have one dimension or two$"):
+            opened_columns({"scores": wrong})
+    with pytest.raises(ValueError, match=r"^y_true has a missing label at row 1"):
+        opened_columns({"y_true": ["a", None]}, ("y_true",))
+    assert opened_columns({"y_true": [[0, 1]], "other": ["a"]}, ("y_true",)).n_rows == 1  # an indicator is no label
+
+
+def test_columns_of_which_no_array_can_be_made_are_named():
+    for columns in ({"scores": [[1.0], [1.0, 2.0]]}, {"y_true": LABELS, "scores": [LABELS, 3]}):
+        with pytest.raises(ValueError, match=r"^scores should be an array, or lists of one length"):
+            opened_columns(columns, ("y_true",))

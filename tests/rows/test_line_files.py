@@ -6,16 +6,18 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamnb.core.messages import DataError
+import streamnb as snb
 from streamnb.rows import line_files
-from streamnb.rows.line_files import LinesOfFile, TextFiles
+from streamnb.rows.line_files import LinesOfFile, SequenceFiles, TextFiles, header_of
 from streamnb.rows.line_formats import text_format
 from tests.support.read_rows import texts_of
+from tests.support.reference_kmers import fasta, fastq
 
 ROWS = [f"row {i} " + "x" * (i % 7) for i in range(30)]
 NONE = dict.fromkeys(["text", "y", "weight"])
@@ -52,7 +54,7 @@ def test_files_of_every_kind_are_read_from_any_row_on(tmp_path, pieces):
 def test_files_that_are_not_what_they_say_are_refused(tmp_path):
     whole = gzip.compress("\n".join(ROWS).encode())
     for name, data, words in (
-        ("a.txt.gz", b"plain text", "is not a gzip file, as its name says"),
+        ("a.txt.gz", b"plain text", "is not a gzip file, despite its name"),
         ("b.txt.zst", whole, "is not a zstd file"),
         ("c.jsonl", b"PAR1....", "is Parquet"),
         ("c.txt", b"PK\3\4 plain text", "is a zip, not a text file"),
@@ -63,7 +65,7 @@ def test_files_that_are_not_what_they_say_are_refused(tmp_path):
     ):
         (tmp_path / name).write_bytes(data)
         named = {**NONE, "text": "t"} if "json" in name else NONE
-        with pytest.raises(DataError, match=words):
+        with pytest.raises(snb.DataError, match=words):
             TextFiles([str(tmp_path / name)], named, 1)
     packed = tmp_path / "really_packed.txt"
     packed.write_bytes(whole)
@@ -74,15 +76,15 @@ def test_files_that_change_or_differ_are_refused(tmp_path, monkeypatch):
     path = write(tmp_path / "a.txt", "\n".join(ROWS).encode())
     files = TextFiles([path], NONE, 1)
     (tmp_path / "a.txt").write_bytes(b"short")
-    with pytest.raises(DataError, match="has become shorter"):
+    with pytest.raises(snb.DataError, match="has become shorter"):
         texts_of(files)
     named = {"text": "t", "y": "y", "weight": None}
     paths = [write(tmp_path / f"{y}.jsonl", json.dumps({"t": "a", "y": y}).encode()) for y in (1, "b")]
-    with pytest.raises(DataError, match="type string, but int64 in"):
+    with pytest.raises(snb.DataError, match="type string, but int64 in"):
         TextFiles(paths, named, 1)
     monkeypatch.setattr(line_files, "LONGEST", 10)
     monkeypatch.setattr(line_files, "PIECE_BYTES", 4)
-    with pytest.raises(DataError, match="row 1 is longer than 10 bytes"):
+    with pytest.raises(snb.DataError, match="row 1 is longer than 10 bytes"):
         TextFiles([write(tmp_path / "c.txt", b"ab\n" + b"x" * 100)], NONE, 1)
 
 
@@ -102,3 +104,62 @@ def test_pieces_of_a_file_have_each_line_once(lines, n_parts, last, windows):
         assert read == lines
         whole = path.read_bytes()
         assert all(whole[one.place : one.place + len(one.piece)] == one.piece for one in pieces)
+
+
+# ---- FASTA and FASTQ: the same records however they are packed, broken into lines and cut into pieces ----------------
+
+LETTERS = ["".join(np.random.default_rng(i).choice(list("ACGTn"), 1 + 37 * i % 200)) for i in range(60)]
+LABELS = [f"Bacteria; g{i % 3}" for i in range(60)]
+
+
+def letters_of(files, start=0):
+    return ["".join(text.split()) for text in texts_of(files, start)]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, lambda text: pa.compress(text, "zstd", asbytes=True)])
+@pytest.mark.parametrize("write", [fasta, fastq])
+def test_records_are_the_same_from_any_row_on(write, pack, end, tmp_path, monkeypatch):
+    monkeypatch.setattr(line_files, "PIECE_BYTES", 500)  # several pieces, and records longer than half of one
+    path = tmp_path / "sequences"
+    path.write_bytes(pack(write(LETTERS, LABELS, end=end)))
+    files = SequenceFiles([str(path)], 2)
+    assert files.n_rows == len(LETTERS)
+    for start in (0, 1, 17, 59):
+        assert letters_of(files, start) == LETTERS[start:]
+    assert list(files.headers()) == [(f"s{i}", label) for i, label in enumerate(LABELS)]
+
+
+def test_a_last_line_without_end_and_blank_lines_around(tmp_path):
+    path = tmp_path / "a"
+    for text in (b"\n\n>a\nAC\n\nGT\n>b x\nTT", b"@a\nACGT\n+\nIIII\n@b\nTT\n+\nII\n\n\n"):
+        path.write_bytes(text)
+        assert letters_of(SequenceFiles([str(path)], 1)) == ["ACGT", "TT"]
+
+
+def test_several_files_follow_each_other(tmp_path):
+    for name, write in (("a", fasta), ("b", fastq)):
+        (tmp_path / name).write_bytes(write(LETTERS))
+    files = SequenceFiles([str(tmp_path / name) for name in "ab"], 1)
+    assert letters_of(files, 50) == LETTERS[50:] + LETTERS
+    texts = next(files.jobs(0, 1))[1]()
+    assert header_of(texts, 0) == ("s0", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"", "is empty"),
+        (b"ACGT\n", "neither FASTA nor FASTQ.*begins with 'ACGT'"),
+        (b"@a\nACGT\n+\nIII\n", "record 0 is not FASTQ: it begins with '@a'"),
+        (b"@a\nACGT\n+\nIIII\nb\nAC\n+\nII\n", "record 1 is not FASTQ: it begins with 'b'"),
+        (b"@a\nACGT\n+\nIIII\n@b\nAC\n", "record 1 has fewer than four lines; is the file cut off"),
+        (gzip.compress(fasta(LETTERS))[:-40], "is damaged or cut off"),
+        (b"BZh91AY&SY", "is damaged or cut off"),
+    ],
+)
+def test_bad_files_are_refused(text, message, tmp_path):
+    path = tmp_path / "bad"
+    path.write_bytes(text)
+    with pytest.raises(snb.DataError, match=message):
+        letters_of(SequenceFiles([str(path)], 1))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from streamnb.core.messages import DataError
+import streamnb as snb
 from streamnb.rows.files import CSV, JSON, LINES
 from streamnb.rows.line_formats import Format, text_format
 
@@ -51,7 +51,7 @@ def test_csv_has_quotations_and_any_of_three_marks():
 def test_what_is_wrong_is_named(data, kind, words):
     with pytest.raises(ValueError, match=f"(?s){words}") as raised:
         read(data, kind)
-    assert isinstance(raised.value, DataError) or kind == LINES or "missing" in words
+    assert isinstance(raised.value, snb.DataError) or kind == LINES or "missing" in words
 
 
 def test_the_field_of_the_text_has_to_be_named():

@@ -19,10 +19,7 @@ from tests.support.refusals import cases, refused
 X = np.arange(24.0).reshape(8, 3) % 5
 Y = np.array(["a", "b"] * 4)
 FRAME = pd.DataFrame(X, columns=["age", "height", "weight"])
-RUNS = {
-    "scan": lambda X: snb.scan(X, Y),
-    "predict": lambda X: snb.solve(snb.scan(FRAME, Y), "gaussian")[0].predict(X),
-}
+RUNS = {"scan": lambda X: snb.scan(X, Y), "predict": lambda X: snb.solve(snb.scan(FRAME, Y), "gaussian")[0].predict(X)}
 every_run = pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
 
 

@@ -108,7 +108,7 @@ def test_a_column_of_groups_is_no_feature(case, name, table):
 @every_frame
 def test_a_name_that_is_no_column_is_explained(make):
     for use in (snb.scan, snb.LinearNB("poisson").fit, snb.plan, snb.LinearNBCV("poisson").fit):
-        with refused(ValueError, "y='tardy' is none of the columns of X", "late"):
+        with refused(ValueError, "y='tardy' is not a column of X", "late"):
             use(make(), "tardy")
 
 

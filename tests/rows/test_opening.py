@@ -219,15 +219,6 @@ def test_the_users_arrays_are_never_changed(name, transform, tmp_path):
         assert not passed["X"].has_canonical_format and not passed["X"].has_sorted_indices
 
 
-@pytest.mark.parametrize("name", ["read-only", "csr read-only", "memory map"])
-def test_read_only_rows_are_predicted_too(name, tmp_path, models):
-    passed = build(name, example(), tmp_path)
-    passed["y"].setflags(write=False)
-    passed["sample_weight"].setflags(write=False)
-    model = snb.LinearNB().fit(**passed)
-    assert np.array_equal(model.predict(passed["X"]), models[True].predict(example().x))
-
-
 # ------------------------------------------------------------------------------------ predictions in kind
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamnb.core.messages import DataError
+import streamnb as snb
 from streamnb.rows.files import CSV, JSON
 from streamnb.rows.records import BatchWriter, LineWriter, StoredLines, bounds_of, of_columns
 
@@ -47,7 +47,7 @@ def test_a_line_of_json_keeps_its_bytes_and_gains_fields(records, ends, last, sp
     [(b'{"score":1}', "score"), (rb'{"sc\u006fre":1}', "score"), ('{"é":1}'.encode(), "é"), (rb'{"\u00e9":1}', "é")],
 )
 def test_names_are_found_however_they_are_written(line, name):
-    with pytest.raises(DataError, match=f"have '{name}' already"):
+    with pytest.raises(snb.DataError, match=f"have '{name}' already"):
         stored(line).written({name: np.zeros(1)})
 
 
@@ -64,7 +64,7 @@ def test_fields_that_are_kept_stay_as_they_are():
         '{"x":[1,{"y":null}],"id":2.5,"d":null,"p":0.0}',
         '{"x":null,"id":12345678901234567890,"d":null,"p":0.0}',
     ]
-    with pytest.raises(DataError, match="not JSON in UTF-8"):
+    with pytest.raises(snb.DataError, match="not JSON in UTF-8"):
         stored(b'{"a":"\xff"}').only(["a"])
 
 
@@ -85,11 +85,11 @@ def test_numbers_that_are_not_finite_are_null():
 
 def test_a_field_of_the_name_of_the_score_is_refused():
     assert stored(b'{"a": "score"}').written({"score": np.ones(1)})
-    with pytest.raises(DataError, match="the rows have 'score' already"):
+    with pytest.raises(snb.DataError, match="the rows have 'score' already"):
         stored(b'{"score": 1}').written({"score": np.ones(1)})
-    with pytest.raises(DataError, match="'score'"):
+    with pytest.raises(snb.DataError, match="'score'"):
         stored(b"1\n", CSV, header=b"score").headed({"score": []})
-    with pytest.raises(DataError, match="'a'"):
+    with pytest.raises(snb.DataError, match="'a'"):
         of_columns({"a": [1]}).with_columns({"a": np.ones(1)})
 
 
@@ -99,7 +99,7 @@ def test_names_and_labels_in_csv_are_quoted_and_known_names_found():
     beside = {"score_a,b": np.array([0.5, np.nan]), "label": np.array(['say "x"', "plain"])}
     assert rows.headed(beside) == b'text,"the score","score_a,b",label'
     assert rows.written(beside) == b'one,0.5,"say ""x"""\ntwo,,plain\n'
-    with pytest.raises(DataError, match="the score"):
+    with pytest.raises(snb.DataError, match="the score"):
         rows.headed({"the score": np.zeros(2)})
 
 
@@ -109,7 +109,7 @@ def test_lines_are_packed_and_the_file_stays_open(packing):
     writer = LineWriter(file, packing)
     writer.write(b"1\n", b"head")
     writer.write(b"2\n", b"head")
-    with pytest.raises(DataError, match="give files of one table"):
+    with pytest.raises(snb.DataError, match="give files of one table"):
         writer.write(b"3\n", b"other")
     writer.close()
     content = file.getvalue()
@@ -122,7 +122,7 @@ def test_batches_become_one_table():
     writer = BatchWriter(file)
     for k in range(3):
         writer.write(of_columns({"a": [k, k + 1]}).with_columns({"s": np.array([0.5, 1.0])}))
-    with pytest.raises(DataError, match="give files of one table"):
+    with pytest.raises(snb.DataError, match="give files of one table"):
         writer.write(of_columns({"a": ["x"]}).batch)
     writer.close()
     assert pq.read_table(file).to_pydict() == {"a": [0, 1, 1, 2, 2, 3], "s": [0.5, 1.0] * 3}

@@ -122,7 +122,7 @@ def test_what_fails_is_read_and_opened_again(server, url, rows, path, times):
 def test_what_keeps_failing_is_named_after_a_bounded_number_of_attempts(server, url, caplog):
     store = plain(server, "sparse")
     server.faults({"path": "indices/c/0", "method": "GET", "times": 10**6, "status": "500 broken"})
-    with pytest.raises(snb.DataError, match=r"'indices' in .*chunk 0 cannot be read in 3 attempts"):
+    with pytest.raises(snb.DataError, match=r"'indices' in .*chunk 0 cannot be read in 5 attempts"):
         snb.LinearNB("poisson").fit(store, "y")
     assert (
         sum("indices" in r.getMessage() or "failed" in r.getMessage() for r in caplog.records)
@@ -132,7 +132,7 @@ def test_what_keeps_failing_is_named_after_a_bounded_number_of_attempts(server, 
 
 def test_a_store_that_is_too_slow_is_named(server, url):
     server.faults({"path": "data/c/0", "method": "GET", "times": 10**6, "seconds": PATIENCE})
-    with pytest.raises(snb.DataError, match=r"'data' in .*chunk 0 cannot be read in 3 attempts .*[Tt]ime"):
+    with pytest.raises(snb.DataError, match=r"'data' in .*chunk 0 cannot be read in 5 attempts .*[Tt]ime"):
         snb.LinearNB("poisson").fit(impatient(server), "y")
 
 

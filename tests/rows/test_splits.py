@@ -169,7 +169,7 @@ def test_a_class_missing_in_the_rest_stays_listed():
         ({"folds": groups / 3.0}, "one whole number a row"),
         ({"folds": groups % 3, "repeats": 2}, "repeats=2 has no meaning"),
         ({"folds": groups % 3, "groups": groups}, "groups has no meaning"),
-        ({"groups": groups}, "groups go with folds"),
+        ({"groups": groups}, "groups need folds"),
         ({"folds": 3, "groups": groups[:9]}, "groups should have one entry for each row"),
         ({"folds": 3, "groups": "nowhere"}, "groups='nowhere'"),
         ({"folds": 3, "repeats": 0}, "repeats=0"),

@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import streamnb as snb
-from streamnb.core.messages import DataError
 from streamnb.rows.table_columns import (
     LEVEL,
     MEASURE,
@@ -111,7 +110,7 @@ OTHERS = {
     "numbers for durations": ("durations", "whole numbers", "int16"),
     "durations for numbers": ("whole numbers", "durations", "duration"),
     "times for durations": ("durations", "times of day", "time32"),
-    "strings for dates": ("moments", [pa.array(["2024-01-01 10:00"] * N)], "string"),
+    "strings for dates": ("moments", [pa.array(["next Monday"] * N)], "string"),
     "strings for numbers": ("numbers", [pa.array(["1.5"] * N)], "string"),
 }
 
@@ -132,7 +131,7 @@ def test_kinds_that_differ_are_refused(fitted, given, named, tmp_path):
 
 
 def test_frames_and_lines_of_text_are_read_as_what_was_fitted(tmp_path):
-    """Of pandas, CSV and JSON lines, also where all moments are midnight, so that CSV has days alone."""
+    """Of pandas, also as texts, CSV and JSON lines, also where all are midnight, so that CSV has days alone."""
     frame = pd.DataFrame({"at": moments("ns").to_pandas(), "took": pd.to_timedelta(SECONDS, "s"), "y": Y})
     frame.to_parquet(tmp_path / "fitted.parquet", coerce_timestamps="ms")
     model = snb.LinearNB("auto").fit(tmp_path / "fitted.parquet", "y")
@@ -142,8 +141,11 @@ def test_frames_and_lines_of_text_are_read_as_what_was_fitted(tmp_path):
         frame["at"] = moment
         frame[["at"]].to_csv(tmp_path / "rows.csv", index=False)
         frame[["at"]].to_json(tmp_path / "rows.jsonl", orient="records", lines=True, date_format="iso")
-        for name in ("rows.csv", "rows.jsonl"):
-            np.testing.assert_array_equal(model.decision_function(tmp_path / name), model.decision_function(frame))
+        texts = pd.read_csv(tmp_path / "rows.csv")
+        for rows in (tmp_path / "rows.csv", tmp_path / "rows.jsonl", texts, texts.astype("category")):
+            np.testing.assert_array_equal(model.decision_function(rows), model.decision_function(frame))
+    with pytest.raises(snb.DataError, match="with 'soon' at row 2; it should be of kind 'date'"):
+        model.predict(pd.DataFrame({"at": ["2024-02-29", None, "soon"]}))
 
 
 def test_seconds_are_the_same_numbers_from_every_unit():
@@ -207,7 +209,7 @@ def test_numbers_of_other_types():
     for column in (pa.array([Decimal("1.5")]), pa.array([1.5], pa.float32())):
         assert numbers_of(part, rows(c=column), 0).values.tolist() == [1.5]
     assert numbers_of(part, rows(c=pa.array([datetime.timedelta(seconds=2)], pa.duration("s"))), 0).values[0] == 2.0
-    with pytest.raises(DataError, match="X: column 'c' is infinite at row 8"):
+    with pytest.raises(snb.DataError, match="X: column 'c' is infinite at row 8"):
         numbers_of(part, rows(c=pa.array([1.0, np.inf])), 7)
 
 
@@ -311,7 +313,7 @@ def test_columns_that_cannot_be_read_are_named():
         ([b"\xff", b"a"], "column 'x' holds bytes that are no text in UTF-8; leave it out with columns=, or make"),
         (pa.array([(1, 2, 3)] * 2, pa.month_day_nano_interval()), "column 'x' is nested or an interval"),
     ):
-        with pytest.raises((DataError, TypeError), match=message):
+        with pytest.raises((snb.DataError, TypeError), match=message):
             snb.table(pa.table({"x": column, "y": [0, 1]}), "y")
     with pytest.raises(TypeError, match="column 'x' has dtype Int128, which Arrow lacks; cast it to Int64"):
         snb.table(pl.DataFrame({"x": pl.Series([1, 2], dtype=pl.Int128)}), [0, 1])

@@ -5,6 +5,7 @@ import json
 
 import dask.array as da
 import dask.dataframe as dd
+import fsspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -13,9 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import streamnb as snb
-from streamnb.core.messages import DataError
 from streamnb.rows import line_files
-from streamnb.rows.table_files import IPCFiles, LineTables, ParquetFiles, common_schema
+from streamnb.rows.table_opening import IPCFiles, LineTables, ParquetFiles, common_schema
 from streamnb.rows.tables import Fields
 
 
@@ -27,12 +27,21 @@ def test_files_that_differ_are_refused():
     first = ("a", table(0, 2).schema)
     nothing, whole = table(0, 2, x=pa.nulls(2)).schema, table(0, 2, x=[1, 2]).schema
     assert common_schema([("a", nothing), ("b", whole)]).field("x").type == pa.int64()
-    with pytest.raises(DataError, match="b: column 'x' is present, unlike in a"):
+    with pytest.raises(snb.DataError, match="b: column 'x' is present, unlike in a"):
         common_schema([first, ("b", table(0, 2, x=[1, 2]).schema)])
-    with pytest.raises(DataError, match="b: column 's' is of type int64, but string in a"):
+    with pytest.raises(snb.DataError, match="b: column 's' is of type int64, but string in a"):
         common_schema([first, ("b", pa.schema([("n", pa.int8()), ("s", pa.int64())]))])
-    with pytest.raises(DataError, match="several columns 'n'"):
+    with pytest.raises(snb.DataError, match="several columns 'n'"):
         common_schema([("a", pa.schema([("n", pa.int8()), ("n", pa.int64())]))])
+
+
+def test_pages_of_parquet_with_checksums_are_checked(tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": np.arange(9_000.0), "y": np.arange(9_000) % 2}), path, write_page_checksum=True)
+    content = path.read_bytes()
+    path.write_bytes(content[:20_000] + bytes(9) + content[20_009:])
+    with pytest.raises(snb.DataError, match=r"t.parquet cannot be read \(could not verify page integrity"):
+        snb.LinearNB("gaussian").fit(snb.table(path, y="y", bins=None))
 
 
 def test_files_that_are_cut_off_are_named(tmp_path):
@@ -40,7 +49,7 @@ def test_files_that_are_cut_off_are_named(tmp_path):
     path = tmp_path / "b"
     path.write_bytes((tmp_path / "a").read_bytes()[:-5])
     for files in (ParquetFiles, IPCFiles):
-        with pytest.raises(DataError, match=r"b cannot be read .* it is damaged, cut off"):
+        with pytest.raises(snb.DataError, match=r"b cannot be read .* it is damaged, cut off"):
             files([str(path)], 1)
 
 
@@ -53,6 +62,42 @@ def test_timestamps_of_spark_keep_their_years(tmp_path):
     for X in (tmp_path / "k=1" / "a.parquet", tmp_path, ds.dataset(tmp_path), ds.dataset([ds.dataset(tmp_path)])):
         names = snb.LinearNB("auto").fit(snb.table(X, "y", columns=["d"])).feature_names_in_
         assert {"d: year=9999", "d: year=1", "d: year=1600", "d: year=2000"} <= set(names)
+
+
+@pytest.mark.parametrize(
+    ("inside", "kind", "reader"),
+    [
+        ("_delta_log/00000000000000000000.json", "Delta Lake", "polars.scan_delta"),
+        ("metadata/v1.metadata.json", "Apache Iceberg", "polars.scan_iceberg"),
+        (".hoodie/hoodie.properties", "Apache Hudi", "its own library"),
+    ],
+)
+def test_folders_that_keep_rows_of_earlier_versions_are_refused(tmp_path, inside, kind, reader):
+    """Deltalake 1.6 leaves the file of 10 rows there when 5 of them are deleted; Arrow, Polars and DuckDB read both."""
+    for folder in ("plain", "k=1"):
+        (tmp_path / folder).mkdir()
+        pq.write_table(table(0, 10), tmp_path / folder / "a.parquet")
+    pq.write_table(table(0, 10), tmp_path / "b.parquet")
+    (tmp_path / inside).parent.mkdir()
+    (tmp_path / inside).write_text("{}\n")
+    there = "memory://" + str(tmp_path)
+    fsspec.filesystem("memory").put(str(tmp_path), str(tmp_path), recursive=True)
+    told = rf"is a table of {kind}, whose folder keeps rows that have been changed or deleted since; .*{reader}"
+    for X in (tmp_path, tmp_path / "*.parquet", there):
+        with pytest.raises(snb.DataError, match=told):
+            snb.table(X, "s")
+    with pytest.raises(snb.DataError, match=told):
+        snb.text(tmp_path / "*.parquet", text="s", y="n")
+    assert snb.table([tmp_path / "b.parquet"], "s").n_rows == 10  # files that are named are those to read
+
+
+def test_numbers_of_folders_keep_leading_zeros(tmp_path):
+    """Arrow 26.0 and Polars 2.1 read zip=01067 as the number 1067, DuckDB 2.0 as a string."""
+    for folder in ("zip=01067/m=3", "zip=20095/m=4", "zip=__HIVE_DEFAULT_PARTITION__/m=5"):
+        (tmp_path / folder).mkdir(parents=True)
+        pq.write_table(table(0, 10), tmp_path / folder / "a.parquet")
+    names = snb.LinearNB("auto").fit(snb.table(tmp_path, "s", columns=["zip", "m"])).feature_names_in_
+    assert {"zip=01067", "zip=20095"} <= {*names} and "m=3" not in names
 
 
 # ---- CSV and JSON lines ----------------------------------------------------------------------------------------------
@@ -127,7 +172,7 @@ def test_a_key_that_begins_in_a_later_row_is_a_column_that_is_missing_before(tmp
     )
     assert column(files, 'q"', 0, 40) == [None] * 30 + [2.0, 2.5] + [None] * 8
     assert column(files, "ö", 29, 32) == [None, True, None] and column(files, "n", 30, 31) == [1.0]
-    with pytest.raises(DataError, match=r"row 3[12] has m="):
+    with pytest.raises(snb.DataError, match=r"row 3[12] has m="):
         column(files, "m", 0, 40)
 
 
@@ -142,7 +187,7 @@ def test_a_key_that_begins_in_a_later_row_is_a_column_that_is_missing_before(tmp
 )
 def test_rows_that_are_wrong_are_named(tmp_path, name, text, message):
     (tmp_path / name).write_text(text)
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(snb.DataError, match=message):
         LineTables([str(tmp_path / name)], 1, {})
 
 
@@ -154,14 +199,14 @@ def test_values_of_another_type_further_on_are_named(tmp_path, monkeypatch, name
         wrong = [*rows, {**rows[0], field: value}]
         files = LineTables([write_lines(tmp_path / name, wrong)], 1, {})
         cure = r"; categorical=\[" if name == "a.csv" else "$"
-        with pytest.raises(DataError, match=f"row 20 has {field}='{value}', and rows before are of type .*{cure}"):
+        with pytest.raises(snb.DataError, match=f"row 20 has {field}='{value}', and rows before are of type .*{cure}"):
             column(files, field, 0, 21)
 
 
 def test_records_hold_numbers_as_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr(line_files, "PIECE_BYTES", 64)
     files = LineTables([write_lines(tmp_path / "a.jsonl", [*({"n": i} for i in range(20)), {"n": "20"}])], 1, {})
-    with pytest.raises(DataError, match=r"row 20 has n='20', and rows before are of type double$"):
+    with pytest.raises(snb.DataError, match=r"row 20 has n='20', and rows before are of type double$"):
         column(files, "n", 0, 21)
 
 
@@ -170,7 +215,7 @@ def test_a_file_of_names_alone_has_no_rows(tmp_path):
     files = LineTables([str(tmp_path / "a.csv")], 1, {})
     assert files.n_rows == 0 and files.schema.names == ["a", "b"]
     (tmp_path / "a.txt").write_text("lines\n")
-    with pytest.raises(DataError, match="is not a table of a known format"):
+    with pytest.raises(snb.DataError, match="is not a table of a known format"):
         LineTables([str(tmp_path / "a.txt")], 1, {})
 
 

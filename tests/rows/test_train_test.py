@@ -87,6 +87,7 @@ def test_tables_have_the_same_parts_in_any_container(tmp_path):
         again = model.evaluate(parts[1], "late", interval=0.9, groups="patient", by="city")
         assert again.summary() == judged.summary()
     _, test = snb.train_test_split(tmp_path / "folder", test_size=0.2, stratify="late")
+    assert repr(test) == f"<{test.n_rows} of {N:,} rows of a table>"
     classes = snb.describe(test, "late").classes
     for label, count in FRAME["late"].value_counts().items():
         assert abs(classes[label] - 0.2 * count) <= 1
@@ -135,7 +136,7 @@ def test_mistakes_are_named():
         snb.train_test_split(X[:3], test_size=0.01, seed=1)
     with pytest.raises(TypeError, match="X is an iterator, which is read once; give a callable"):
         snb.train_test_split(iter([X]))
-    with pytest.raises(ValueError, match="groups='gone' is none of the columns of X"):
+    with pytest.raises(ValueError, match="groups='gone' is not a column of X"):
         snb.train_test_split(FRAME, groups="gone")
 
 

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 import zarr
 
 import streamnb as snb
-from streamnb.core.messages import DataError
+from streamnb.core import stored_files
 from tests.support.web_server import serving
 
 pytestmark = pytest.mark.process
@@ -37,7 +37,7 @@ def test_a_sparse_store_without_lists_is_read_and_what_it_lacks_is_named(server,
     url = put(server, tmp_path / "rows.zarr")
     assert np.array_equal(snb.scan(url, "y").sum, snb.scan(*rows).sum)
     del server.files["/rows.zarr/indices/c/0"]
-    with pytest.raises(DataError, match="lacks 1 of its 1 chunks"):
+    with pytest.raises(snb.DataError, match="lacks 1 of its 1 chunks"):
         snb.scan(url, "y")
 
 
@@ -49,6 +49,27 @@ def test_each_shard_of_a_store_is_one_request(server, rows, tmp_path):
     assert np.array_equal(snb.scan(url, "y").sum, snb.scan(*rows).sum)
     read = [path for method, path, _ in server.asked if method == "GET" and "/X/c/" in path]
     assert sorted(read) == [f"/rows.zarr/X/c/{k}/0" for k in range(5)]
+
+
+def test_a_store_of_a_busy_server_is_read_and_one_that_stays_busy_is_named(server, rows, tmp_path, monkeypatch):
+    monkeypatch.setattr(stored_files, "PAUSE", 0.0)
+    snb.write_csr(tmp_path / "rows.zarr", [rows], n_features=40)
+    url, part = put(server, tmp_path / "rows.zarr"), "/rows.zarr/indices/c/0"
+    server.wait, server.fail[part], server.cut[part] = 0, [503, 429], [100]
+    assert np.array_equal(snb.scan(url, "y").sum, snb.scan(*rows).sum)
+    assert not server.fail[part]
+    server.fail[part] = [503] * 99
+    with pytest.raises(snb.DataError, match=r"'indices' in .*chunk 0 cannot be read in 5 attempts .*503"):
+        snb.scan(url, "y")
+
+
+def test_a_chunk_that_the_server_has_cut_short_is_named(server, rows, tmp_path, monkeypatch):
+    monkeypatch.setattr(stored_files, "PAUSE", 0.0)
+    snb.write_csr(tmp_path / "rows.zarr", [rows], n_features=40)
+    url, part = put(server, tmp_path / "rows.zarr"), "/rows.zarr/data/c/0"
+    server.files[part] = server.files[part][:-9]
+    with pytest.raises(snb.DataError, match=r"'data' in .*chunk 0 cannot be read"):
+        snb.scan(url, "y")
 
 
 def test_a_dense_store_that_lacks_a_chunk_is_warned_of(server, rows, tmp_path):

@@ -9,12 +9,8 @@ import zarr
 from zarr.storage import LocalStore, MemoryStore, WrapperStore
 
 import streamnb as snb
-from streamnb.core.messages import DataError
 from streamnb.rows import opening, row_blocks
-from streamnb.rows.zarr_reading import (
-    AHEAD,
-    check_layout,
-)
+from streamnb.rows.zarr_reading import AHEAD, check_layout
 from tests.support.strategies import example, same_stats
 from tests.support.zarr_stores import FULL, write_arrays
 
@@ -74,7 +70,7 @@ def made(**options):
 
 
 def test_a_shape_that_no_array_has():
-    with pytest.raises(DataError, match=r"^the metadata of array '' in .* is broken: no array has the shape \(2305843"):
+    with pytest.raises(snb.DataError, match=r"^the metadata of array '' in .* is broken: no array has the shape"):
         check_layout(made(shape=(2**61,), chunks=(5,)))
     assert check_layout(made(shape=(2**60 - 1,), chunks=(5,)))  # one less than 2**63 bytes
 
@@ -90,5 +86,5 @@ def test_rectilinear_grids_are_named(monkeypatch):
     """As in zarr 3.4.2, whose arrays of such a grid have no `chunks`."""
     array = zarr.create_array(MemoryStore(), shape=(4, 2), dtype="f8")
     monkeypatch.setattr(zarr.Array, "chunks", property(lambda self: (_ for _ in ()).throw(NotImplementedError())))
-    with pytest.raises(DataError, match=r"has chunks of several sizes .* write it again with chunks of one size"):
+    with pytest.raises(snb.DataError, match=r"has chunks of several sizes .* write it again with chunks of one size"):
         check_layout(array)

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streamnb as snb
-from streamnb.fits.passes import Pass
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run_reads
 from streamnb.rows.opening import opened
@@ -234,11 +233,11 @@ LOGS = replace(PLAIN, options=RowOptions(learned=LogColumns(np.ones(6, bool))))
 
 
 def test_each_of_several_scans_leaves_what_it_would_alone():
-    found, report = run_reads(run_scans([Pass(PLAIN), Pass(LOGS)], opened(X, Y), RunOptions()))
+    found, report = run_reads(run_scans([snb.Pass(PLAIN), snb.Pass(LOGS)], opened(X, Y), RunOptions()))
     assert report.rows == 400
     for scan, stats in zip((PLAIN, LOGS), found, strict=True):
         np.testing.assert_array_equal(stats.gram, run_reads(run_scan(scan, opened(X, Y), RunOptions()))[0].gram)
-    few = [Pass(replace(scan, memory_limit=8 * 21 * 3)) for scan in (PLAIN, LOGS)]
+    few = [snb.Pass(replace(scan, memory_limit=8 * 21 * 3)) for scan in (PLAIN, LOGS)]
     run_reads(run_scans(few[:1], opened(X, Y), RunOptions()))
     with pytest.raises(MemoryError, match=r"products of 6 features by 6, each under 2 maps, would .*try fewer maps"):
         run_reads(run_scans(few, opened(X, Y), RunOptions()))
@@ -249,9 +248,9 @@ def test_scans_share_the_limit_where_their_tables_may_be_sparse():
     wide[:, :3] = 1.0
     scan = ClassScan(("sum",), RowOptions(), memory_limit=8 * 2 * 1000 + 1)  # of one table
     alone, labels = run_reads(run_scan(scan, opened(wide, [0, 1, 0, 1]), RunOptions()))[0], np.array([0, 1])
-    for stats in run_reads(run_scans([Pass(scan)] * 2, opened(wide, [0, 1, 0, 1]), RunOptions()))[0]:
+    for stats in run_reads(run_scans([snb.Pass(scan)] * 2, opened(wide, [0, 1, 0, 1]), RunOptions()))[0]:
         assert isinstance(stats.table("sum"), SparseTable) and isinstance(alone.table("sum"), Table)
         np.testing.assert_array_equal(stats.sum, alone.sum)
     blocks = ((np.ones((2, 1000)), labels) for _ in range(3))  # sparse tables would take twice as much
-    for stats in run_reads(run_scans([Pass(scan)] * 2, opened(blocks), RunOptions(n_threads=1)))[0]:
+    for stats in run_reads(run_scans([snb.Pass(scan)] * 2, opened(blocks), RunOptions(n_threads=1)))[0]:
         assert isinstance(stats.table("sum"), Table) and (stats.sum == 3.0).all()

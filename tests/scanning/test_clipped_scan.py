@@ -102,7 +102,7 @@ def test_columns_that_were_learned_are_said():
         ({"n_features": None}, "needs n_features="),
         ({"n_features": 29}, "30 columns, and n_features=29"),
         ({"n_features": 0}, "n_features"),
-        ({"sample_weight": np.ones(200)}, "sample_weight does not go with clip="),
+        ({"sample_weight": np.ones(200)}, "sample_weight does not work with clip="),
         ({"groups": PEOPLE}, "needs rows_per_group="),
         ({"rows_per_group": 3}, "needs groups="),
         ({"groups": PEOPLE, "rows_per_group": 0}, "rows_per_group"),
@@ -112,7 +112,7 @@ def test_columns_that_were_learned_are_said():
         ({"transform": "log1p"}, "leave transform"),
         ({"transform": "quantile_normal"}, "learned from the rows"),
         ({"normalize": "l2"}, "leave transform and normalize out"),
-        ({"clip": None}, "n_features=30 goes with clip="),
+        ({"clip": None}, "n_features=30 needs clip="),
     ],
 )
 def test_what_would_tell_about_rows_is_refused(given, message):
@@ -123,5 +123,5 @@ def test_what_would_tell_about_rows_is_refused(given, message):
 def test_indicators_and_weights_that_come_with_rows_are_refused():
     with pytest.raises(ValueError, match="one label a row"):
         snb.scan(X, np.eye(3)[Y], **HOW)
-    with pytest.raises(ValueError, match="sample_weight does not go"):
+    with pytest.raises(ValueError, match="sample_weight does not work"):
         snb.scan(((X[i : i + 50], Y[i : i + 50], np.ones(50)) for i in range(0, 200, 50)), **HOW)

@@ -52,9 +52,11 @@ def test_columns_are_as_pandas_has_them():
 
 def test_what_is_odd_is_told():
     noted = {column.name: " ".join(column.notes) for column in snb.describe(ROWS, "left").columns}
-    assert "identifiers" in noted["number"] and "tells 100.0 % of the labels" in noted["reason"]
+    assert "identifiers" in noted["number"] and "alone determines 100.0 % of the labels" in noted["reason"]
     assert "written as text, others are such as ' '" in noted["total"] and noted["years"] == "the same values as age"
-    assert "text=['note']" in noted["note"]
+    assert "text=['note']" in noted["note"] and "drop=['number']" in noted["number"]
+    (note,) = snb.describe(ROWS[["since"]].astype(str)).columns[0].notes
+    assert "parse_dates=['since']" in note
     assert not any(noted[name] for name in ("age", "income", "plan", "since", "zip", "paid"))
     of_numbers = snb.describe(ROWS, ROWS["age"] ** 1.5)
     assert of_numbers.classes is None and of_numbers.target.name == "age"
@@ -98,7 +100,7 @@ def test_texts_and_wide_matrices():
 
 
 def test_mistakes_are_named():
-    with pytest.raises(ValueError, match=r"y='gone' is none of the columns of X: .*'income'"):
+    with pytest.raises(ValueError, match=r"y='gone' is not a column of X: .*'income'"):
         snb.describe(ROWS, "gone")
     times = pd.DataFrame({"at": pd.to_datetime(["2020-01-01 10:30", "2021-05-05 11:00"]), "none": [None, None]})
     at, none = snb.describe(times).columns

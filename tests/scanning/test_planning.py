@@ -78,6 +78,12 @@ def test_dask_arrays(known):
     assert plan.n_values == (369 if known else None) and plan.dense_bytes == 8 * 4 * 3 * 9
 
 
+def test_many_tiny_chunks_of_dask_are_warned_of():
+    with pytest.warns(snb.StreamnbWarning, match="X has 2,000 chunks of less than 256 KiB on average, .* some MB"):
+        snb.plan(da.zeros((10_000, 4), chunks=(5, 4), dtype=np.float64))
+    snb.plan(da.zeros((10_000, 4), chunks=(10, 4)))  # of a few, nobody notices
+
+
 def test_a_stream_is_not_touched():
     chunks = iter([rows.x, rows.x])
     plan = snb.plan(chunks, classes=range(3))

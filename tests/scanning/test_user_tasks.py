@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
-from streamnb.fits.passes import StatisticTask
+from streamnb.passes.passes import StatisticTask
 from tests.support.clusters import cluster_of
 from tests.support.of_users import Extremes
 

@@ -5,7 +5,7 @@ import pytest
 
 import streamnb as snb
 from streamnb.passes.contract import Report
-from streamnb.searching.comparing import OVERALL, Comparison
+from streamnb.searching.comparing import OVERALL
 from streamnb.selection.score_table import GridScores
 
 CLASSES = np.array(["<a>", "b"])
@@ -28,7 +28,7 @@ def made(**changed):
     left_out = {("gaussian", "none"): "it is not <defined>"}
     arguments = dict(judged=cells, left_out=left_out, scoring="accuracy", overall="one_point", report=Report(rows=7))
     rules = {"L1": "best", "none": "best"}
-    return Comparison.of(["poisson", "gaussian"], **{"rules": rules, **arguments, **changed})
+    return snb.Comparison.of(["poisson", "gaussian"], **{"rules": rules, **arguments, **changed})
 
 
 def test_each_cell_is_that_of_the_point_chosen():
@@ -79,7 +79,7 @@ def test_tables_are_saved_and_checked_when_they_are_read(tmp_path):
     assert again.points.tolist() == table.points.tolist()
     for name, shape in (("scores", r"\(2, 2, 3\)"), ("n_features", r"\(2, 2, 3\)")):
         with pytest.raises(ValueError, match=rf"{name} is .* of shape {shape}"):
-            Comparison._from_state({**table._to_state(), name: getattr(table, name)[:, :1]})
+            snb.Comparison._from_state({**table._to_state(), name: getattr(table, name)[:, :1]})
 
 
 def numbered():

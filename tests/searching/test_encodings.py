@@ -50,13 +50,32 @@ def test_a_table_is_encoded_by_the_rows_outside_each_fold():
     np.testing.assert_array_equal(found.best_.predict(FRAME[::-1]), found.best_.predict(FRAME)[::-1])
 
 
+def test_a_table_that_was_opened_has_the_candidates_of_the_same_frame():
+    frame, quiet = FRAME.assign(late=Y, id=np.arange(N).astype(str)), {**QUIET, "budget": None}
+    found = snb.search(snb.table(frame, "late", drop=["id"], bins=8), **quiet)
+    right = snb.search(frame.drop(columns="id"), "late", encodings=[{"bins": 8}, {"bins": None}], **quiet)
+    names = {one.name.replace("bins=8", "as usual") for one in right.candidates}
+    assert {one.name for one in found.candidates} - names == {"AdditiveClassifier()"}
+    for one, same in (("auto, encoding=as usual", "auto, encoding=bins=8"), ("auto, encoding=bins=None",) * 2):
+        np.testing.assert_array_equal(scores_of(found, one), scores_of(right, same))
+    assert found.guesses == right.guesses and found.best_.predict(frame).shape == (N,)
+
+
+def test_columns_of_texts_are_told_apart_from_identifiers_and_a_search_no_better_than_guesses_says_so():
+    words = rng.integers(0, 50, (200, 6)).astype(str)
+    frame = pd.DataFrame({"body": [" ".join(one) for one in words], "y": np.arange(200) % 2})
+    with pytest.warns(snb.StreamnbWarning, match=r"\['body'\] are texts.* X=snb.table\(.., text=\['body'\]\)"):
+        found = snb.search(frame, "y", show=False, families=["auto"], folds=3)
+    assert "No candidate beats guesses" in str(found) or found.best_score_ > found.guesses[found.scorings[0]]
+
+
 def test_rows_that_are_opened_and_columns_that_are_texts_are_told_what_search_takes(tmp_path):
     path = str(tmp_path / "docs.jsonl")
     pd.DataFrame({"body": [f"word{i} leaf" for i in range(N)], "module": Y}).to_json(path, orient="records", lines=True)
     cure = r"opened and encoded already: give search .*, with encodings=\[{'text': 'body', 'words': \(1, 2\)}\]"
     with pytest.raises(ValueError, match=cure):
         snb.search(snb.text(path, "body", "module"), encodings=[{"words": (1, 2)}], show=False)
-    with pytest.warns(snb.StreamnbWarning, match=r"\['body'\] have a different .* encodings=\[{'text': 'body'}\]"):
+    with pytest.warns(snb.StreamnbWarning, match=r"\['body'\] have a different .* drop=\['body'\]"):
         snb.search(path, y="module", families=["auto"], penalties=[None], **QUIET)
 
 
@@ -139,7 +158,7 @@ def test_tables_whose_columns_are_all_categories_have_the_family_that_is_automat
     assert (
         alone.best_.predict(FRAME[["plane", "port"]]).tolist() == found.best_.predict(FRAME[["plane", "port"]]).tolist()
     )
-    with pytest.raises(ValueError, match=r"some of the columns are gaussian: take family='auto', or snb.table"):
+    with pytest.raises(ValueError, match=r"some of the columns are gaussian: use family='auto', or snb.table"):
         snb.search(FRAME, Y, families=["categorical"], encodings=[{"bins": None}], **given)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from streamnb.searching.rounds import Budget, divide_reads
+from streamnb.searching.rounds import Budget, CandidateGroup, within_reads
 
 
 @pytest.mark.parametrize(
@@ -43,11 +43,11 @@ def test_each_round_of_seconds_has_about_three_times_the_folds_of_the_one_before
 
 
 def test_reads_are_dealt_evenly_and_who_has_none_left_is_out():
-    bayes, model = (lambda n: (2, 0)), (lambda n: (1 + n, n))
-    for n_reads, kept, each in ((2, [True, False, False], 2), (7, [True, True, False], 2), (20, [True, True, True], 5)):
-        assert divide_reads(Budget.of(f"{n_reads} reads"), [bayes, model, model], ["a", "b", "c"]) == (kept, each)
-    with pytest.raises(
-        ValueError, match="budget='1 read' is too small for one candidate, in reads: a takes 2, b takes 5"
-    ):
-        divide_reads(Budget.of("1 read"), [bayes, model], ["a", "b"])
-    assert divide_reads(Budget.of(None), [model], ["a"]) == ([True], None)
+    costs = {"a": lambda n: (2, 0), "b": lambda n: (1 + n, n), "c": lambda n: (1 + n, n)}
+    groups = [CandidateGroup([name], lambda group: None, reads) for name, reads in costs.items()]
+    for n_reads, kept, each in ((2, "a", 2), (7, "ab", 2), (20, "abc", 5)):
+        stay, most, out = within_reads(groups, Budget.of(f"{n_reads} reads"))
+        assert ("".join(group.names[0] for group in stay), most) == (kept, each) and out.keys() == {*"abc"} - {*kept}
+    with pytest.raises(ValueError, match=r"budget='1 read' is too small for one candidate.*: a takes 2, b takes 5"):
+        within_reads(groups[:2], Budget.of("1 read"))
+    assert within_reads(groups, Budget.of(None)) == (groups, None, {})

@@ -10,7 +10,6 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import d2_tweedie_score, mean_absolute_error, r2_score, root_mean_squared_error
 
 import streamnb as snb
-from streamnb.additive.model import judged_scores
 from tests.support.clusters import cluster_of
 
 RNG = np.random.default_rng(0)
@@ -68,10 +67,10 @@ def test_additive_models_are_judged_by_the_scorings_of_the_search():
     found = snb.search(X, y, models=models, **QUIET)
     assert isinstance(found.best_, snb.AdditiveRegressor)
     squared, gamma = found.candidates[1:]
-    of_own_choice = judged_scores(snb.AdditiveRegressor(**additive, folds=FOLDS).fit(X, y))["d2"]
+    of_own_choice = snb.AdditiveRegressor(**additive, folds=FOLDS).fit(X, y).cv_results_
     for fold in range(3):
         inside = fold == FOLDS
-        squares = (1.0 - of_own_choice[fold]) * inside.sum() * y.var()
+        squares = (1.0 - of_own_choice[f"split{fold}_test_score"][0]) * inside.sum() * y.var()
         expected = 1.0 - squares / ((y[inside] - y[inside].mean()) ** 2).sum()
         assert squared.scores["r2"][fold] == pytest.approx(expected, rel=1e-9)
         rmse = np.sqrt(squares / inside.sum())
@@ -165,13 +164,42 @@ def test_rows_of_many_columns_are_fitted_by_conjugate_gradients():
         (AMOUNTS, {"scoring": ["d2_poisson", "d2_gamma"]}, "two families"),
         (AMOUNTS, {"task": "numbers"}, "task='numbers' .* 'classification', 'regression'"),
         (np.full(300, 1.5), {}, "y is 1.5 in every row"),
+        (np.full(300, 3), {}, "^y is 3 in every row, so there is nothing to predict"),
         (np.column_stack([AMOUNTS, AMOUNTS]), {"task": "regression"}, "y has 2 columns"),
         (AMOUNTS - 1.0, {"scoring": "neg_mean_absolute_error", "models": [snb.GammaRegressorCV()]}, "above 0"),
         (COUNTS, {"scoring": "d2_poisson", "models": [snb.ElasticNetCV()]}, "0 or below, whose Poisson deviance"),
-        (-AMOUNTS, {"scoring": "d2_poisson"}, "is of a Poisson deviance, and y has -"),
+        (-AMOUNTS, {"scoring": "d2_poisson"}, "is a Poisson deviance, and y has -"),
         (np.where(FOLDS, AMOUNTS, np.nan), {}, "NaN"),
     ],
 )
 def test_refusals(y, options, message):
     with pytest.raises((ValueError, TypeError), match=message):
         snb.search(X, y, **QUIET | options)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_counts_with_exposures_are_judged_as_by_models_fitted_without_each_fold(stored, tmp_path):
+    rng, folds = np.random.default_rng(0), np.arange(600) % 3
+    frame = pd.DataFrame({"town": rng.choice(["Ulm", "Jena"], 600), "age": rng.uniform(0.0, 2.0, 600)})
+    frame["log_years"] = rng.normal(0.0, 0.7, 600)
+    frame["claims"] = rng.poisson(np.exp(frame["log_years"] + frame["age"] + (frame["town"] == "Ulm"))).astype(float)
+    frame.to_parquet(tmp_path / "claims.parquet")
+    found = snb.search(
+        tmp_path / "claims.parquet" if stored else frame, "claims", offset="log_years", folds=folds, show=False
+    )
+    scores = {judged.name: judged.scores["d2_poisson"] for judged in found.candidates}
+    assert found.scorings == ["d2_poisson"] and len(scores) == 2 and found.best_.has_offset_
+    point = next(judged.point for judged in found.candidates if judged.name == "PoissonRegressorCV()")
+    for fold in range(3):
+        others = snb.PoissonRegressor(**point, standardize=True)
+        others.fit(frame[folds != fold], "claims", offset="log_years")
+        expected = others.score(frame[folds == fold], "claims", offset="log_years")
+        assert scores["PoissonRegressorCV()"][fold] == pytest.approx(expected, abs=2e-4)
+        assert scores["AdditiveRegressor(loss='poisson')"][fold] == pytest.approx(expected, abs=0.1)
+    wrong = {"d2_poisson' or": {"scoring": "r2"}, "of classes": {"task": "classification"}}
+    wrong |= {"leave others out": {"others": {"a": found.best_}}, "models has none": {"models": [snb.Ridge()]}}
+    for message, options in wrong.items():
+        with pytest.raises(ValueError, match=message):
+            snb.search(frame, "claims", offset="log_years", show=False, **options)
+    with pytest.raises(ValueError, match="offset is for counts"):
+        snb.search(frame.assign(claims=-0.5 * frame["age"]), "claims", offset="log_years", show=False)

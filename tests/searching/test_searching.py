@@ -199,6 +199,12 @@ def test_columns_of_distinct_values_are_told_once_and_are_not_said_to_have_one_v
     assert said[0].filename == __file__
 
 
+def test_candidates_without_a_place_for_missing_values_are_left_out():
+    with pytest.warns(snb.StreamnbWarning, match="left out: .* NaN"):
+        found = snb.search(np.where(X > 1.0, np.nan, X), Y, **QUIET)
+    assert {one.name for one in found.candidates} == {"AdditiveClassifier()"}
+
+
 def test_a_penalty_that_solving_refuses_is_left_out():
     with pytest.warns(snb.StreamnbWarning, match="left out"):
         found = snb.search(X, Y == "ash", families=["poisson"], penalties=[None, snb.Decorrelation(0.1)], **QUIET)
@@ -226,3 +232,13 @@ def test_functions_of_users_are_not_asked_about_guesses():
     how = {"families": ["gaussian"], "penalties": [None], "models": [], "show": False}
     found = snb.search(x, np.argmax(x, axis=1), scoring=[fussy, "accuracy"], **how)
     assert found.guesses.keys() == {"accuracy"}
+
+
+def test_groups_have_a_name_beside_weights_of_any_kind():
+    frame, weight, groups = pd.DataFrame(X, columns=[*"abcde"]), 1.0 + np.arange(N) % 2, np.arange(N) % 11
+    asked = {"families": ["poisson"], "penalties": [None], "scoring": "accuracy", **QUIET}
+    of_arrays = snb.search(frame, Y, groups=groups, sample_weight=weight, **asked)
+    named = frame.assign(site=groups, seen=weight)
+    for X_given, given in ((named[[*frame, "site"]], weight), (named, "seen")):
+        found = snb.search(X_given, Y, groups="site", sample_weight=given, **asked)
+        assert found.best_score_ == of_arrays.best_score_ and found.best_.n_features_in_ == 5

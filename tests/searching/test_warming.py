@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from streamnb.core.messages import StreamnbWarning
+import streamnb as snb
 from streamnb.kernels import compiler
 from streamnb.searching import warming
 from tests.support.processes import python
@@ -68,7 +68,7 @@ def one_fit(monkeypatch, tmp_path):
     """Warming is one fit, which warns."""
 
     def fit():
-        warnings.warn("few rows", StreamnbWarning, stacklevel=1)
+        warnings.warn("few rows", snb.StreamnbWarning, stacklevel=1)
 
     monkeypatch.setattr(warming, "_all_fits", lambda: [("a fit", fit)])
     monkeypatch.setattr(compiler.flags, "DISABLE_JIT", 0)
@@ -84,7 +84,7 @@ def test_it_prints_what_it_did_and_returns_the_folder(one_fit, capsys):
 
 def test_a_folder_that_cannot_be_written_to_is_refused_first(one_fit):
     one_fit.touch()
-    with pytest.raises(OSError, match=r"in vain: they cannot be kept in '.*kept' \(File exists\); set NUMBA_CACHE_DIR"):
+    with pytest.raises(OSError, match=r"lost: they cannot be kept in '.*kept' \(File exists\); set NUMBA_CACHE_DIR"):
         warming.warm()
 
 

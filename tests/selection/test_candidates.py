@@ -134,6 +134,6 @@ def test_one_class_outside_a_fold_is_named():
     full = {"families": [snb.Gaussian(covariance="full")], "penalties": [None], "folds": y, "show": False}
     with (
         pytest.warns(snb.StreamnbWarning, match="2 of 2 folds lack rows"),
-        pytest.raises(ValueError, match=r"y holds one class only \(\[1\]\) outside fold 0; take fewer folds"),
+        pytest.raises(ValueError, match=r"y holds one class only \(\[1\]\) outside fold 0; use fewer folds"),
     ):
         snb.search(X, y, scoring="accuracy", **full)

@@ -5,7 +5,6 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
-from streamnb.rows.splits import fold_numbers
 
 N = 500
 rng = np.random.default_rng(0)
@@ -22,18 +21,8 @@ def test_each_class_has_its_rows_and_a_rare_one_all():
     assert np.bincount(sample.codes).tolist() == [30, 30, n_rare] and n_rare < 30
     np.testing.assert_array_equal(STATS.classes[sample.codes], Y[numbers])
     np.testing.assert_array_equal(sample.X, X[numbers])
-    np.testing.assert_array_equal(sample.fold, fold_numbers(N, 4, seed=1)[numbers])
+    np.testing.assert_array_equal(sample.fold, snb.fold_numbers(N, 4, seed=1)[numbers])
     assert len(set(numbers)) == len(numbers) and repr(sample) == f"<ClassSample: {60 + n_rare} rows, 4 features>"
-
-
-def test_it_is_the_same_for_any_blocks():
-    whole = snb.sample_rows(X, Y, STATS, rows=7)
-    for step in (1, 3, 64):
-        cut = ((X[i : i + step], Y[i : i + step]) for i in range(0, N, step))
-        parts = snb.sample_rows(cut, stats=STATS, rows=7)
-        for name in ("X", "codes", "fold", "weight"):
-            np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
-    assert not np.array_equal(snb.sample_rows(X, Y, STATS, rows=7, seed=1).X, whole.X)
 
 
 def test_some_columns_and_what_the_scan_does_to_rows():

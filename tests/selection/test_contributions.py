@@ -81,7 +81,7 @@ def test_what_does_not_add_up_is_named():
 def test_a_sample_too_small_or_too_large(monkeypatch):
     stats = snb.scan(X, Y, folds=12)
     few, whole = (snb.sample_rows(X, Y, stats, rows=rows) for rows in (1, None))
-    with pytest.raises(ValueError, match=r"no row of fold \d+, .*; take more rows"):
+    with pytest.raises(ValueError, match=r"no row of fold \d+, .*; use more rows"):
         judged(stats, few, "sfs", as_criterion("score"), None)
     with pytest.raises(ValueError, match=r"smoothing=0\.0 should be above 0"):
         judged(stats, whole, "sfs", as_criterion("score", family="multinomial", smoothing=0.0), None)

@@ -5,7 +5,6 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
-from streamnb.selection.feature_ranking import FeatureRanking
 from streamnb.selection.features import SEARCHES, as_search
 from tests.support.strategies import example
 
@@ -16,12 +15,12 @@ SCORES = np.array([0.1, 0.4, 0.2])
 
 def ranking(**changed):
     parts = {"by": "sfs", "scores": SCORES, "ranking": np.array([2, 1, 0]), "chosen": np.array([2])}
-    return FeatureRanking(**{**parts, "curve": np.array([[0.5, 0.7]]), **changed})
+    return snb.FeatureRanking(**{**parts, "curve": np.array([[0.5, 0.7]]), **changed})
 
 
 def test_it_says_what_is_kept():
     assert repr(ranking()) == "<FeatureRanking by 'sfs': 3 features, 1 kept, best 2, 1, 0>"
-    again = FeatureRanking._from_state(ranking()._to_state())
+    again = snb.FeatureRanking._from_state(ranking()._to_state())
     assert again.chosen.tolist() == [2] and again.curve.tolist() == [[0.5, 0.7]]
 
 
@@ -38,16 +37,14 @@ def test_it_says_what_is_kept():
 )
 def test_parts_that_do_not_go_together_are_refused(wrong):
     with pytest.raises(ValueError, match=r"chosen|curve"):
-        FeatureRanking._from_state(ranking(**wrong)._to_state())
+        snb.FeatureRanking._from_state(ranking(**wrong)._to_state())
 
 
 def test_by_name_or_as_an_object():
     assert as_search("chi2") is None and {*SEARCHES} >= {"fcbf", "sfs", "iwss", "backward", "exhaustive"}
     for name, search in SEARCHES.items():
         assert as_search(name) == search() and as_search(search()) == search()
-    with pytest.raises(
-        ValueError, match=r"by='nothing' is unknown; it should be one of 'chi2', .*'one_r', 'fcbf', 'sfs'"
-    ):
+    with pytest.raises(ValueError, match=r"by='nothing' is unknown; it should be one of 'chi2', .*, 'sfs'"):
         snb.rank_features(snb.scan(X, Y), "nothing")
     with pytest.raises(ValueError, match="by='nothing' is unknown"):
         snb.FeatureSelector("nothing").fit(X, Y)

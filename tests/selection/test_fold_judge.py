@@ -6,8 +6,7 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.rows.splits import Folding
-from streamnb.selection.fold_judge import FoldJudge, counts_of
-from streamnb.selection.folded_scan import check_same_folds
+from streamnb.selection.folded_scan import FoldJudge, check_same_folds, counts_of
 
 rng = np.random.default_rng(3)
 X, Y = rng.poisson(1.0, (60, 4)).astype(float), np.array(["a", "b", "c"])[rng.integers(0, 3, 60)]

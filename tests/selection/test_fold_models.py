@@ -5,10 +5,10 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from streamnb.fits.passes import Pass
+import streamnb as snb
 from streamnb.selection.fold_models import PATIENCE, FoldModel, HeldOut, chosen, scores_by_read
 from streamnb.selection.score_table import GridScores
-from streamnb.training.method import Trainer
+from streamnb.solving.method import Trainer
 
 
 class Fake(Trainer):
@@ -20,7 +20,7 @@ class Fake(Trainer):
     def reads(self):
         try:
             for number in range(100):
-                yield [Pass(HeldOut(np.array([[1.0, 0.0], [0.0, 0.0], [1.0, 1.0]]), *[None] * 5), inside=0)]
+                yield [snb.Pass(HeldOut(np.array([[1.0, 0.0], [0.0, 0.0], [1.0, 1.0]]), *[None] * 5), inside=0)]
                 self.objectives.append(float(number))
                 self.reached = number - (number == 3)
         finally:

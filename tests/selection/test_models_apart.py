@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
-from streamnb.fits.fit import answered
-from streamnb.selection import cross_validation, fold_judge, grid_models
+from streamnb.passes.fit import answered
+from streamnb.selection import cross_validation, folded_scan, grid_models
 from streamnb.selection.grid_models import NestedApart, TablesApart
 
 rng = np.random.default_rng(5)
@@ -40,7 +40,7 @@ def test_scores_are_those_of_all_together(name, bins, monkeypatch):
                 cross_validation, "answered", lambda asked, *rest: found.extend(asked) or answered(asked, *rest)
             )
             if bins:
-                patch.setattr(fold_judge, "KEPT_SCORES", 1)
+                patch.setattr(folded_scan, "KEPT_SCORES", 1)
             model = snb.LinearNBCV("poisson", penalty, return_train_score=True, **ASKED)
             table = model.fit(x, Y, sample_weight=WEIGHT).cv_results_
         return {key: values for key, values in table.items() if "score" in key and "rank" not in key}
@@ -66,7 +66,7 @@ def test_columns_of_a_table_say_together_what_each_says_alone(families, whole, m
 
     def compared(penalties):
         with monkeypatch.context() as patch:
-            patch.setattr(fold_judge, "KEPT_SCORES", 1)
+            patch.setattr(folded_scan, "KEPT_SCORES", 1)
             options = {"penalties": penalties, "show": False, "sample_weight": weight, **ASKED}
             return snb.compare(X, Y, families=families, **options).scores
 

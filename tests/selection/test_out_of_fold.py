@@ -95,12 +95,12 @@ def test_what_cannot_be_calibrated_is_refused_before_a_read():
             fit(folds=folds)
     with pytest.raises(ValueError, match="one class only"):
         fit(np.zeros(len(X)))
-    with pytest.raises(ValueError, match="scheme='ovo' has not"):
+    with pytest.raises(ValueError, match="scheme='ovo' lacks"):
         fit(scheme="ovo")
     with pytest.raises(ValueError, match="calibration='platt'"):
         fit(calibration="platt")
     for model in (snb.LinearNBCV("poisson", calibration="matrix"), snb.MarginClassifier(calibration="matrix")):
-        with pytest.raises(ValueError, match="is for three classes or more, and there are 2; take 'sigmoid'"):
+        with pytest.raises(ValueError, match="is for three classes or more, and there are 2; use 'sigmoid'"):
             model.fit(X, Y > 4)
 
 

@@ -74,18 +74,6 @@ def test_presence_by_other_thresholds():
         assert fitted.chosen_.tolist() == naive(present.T, Y, 0.0)
 
 
-def test_a_copy_tells_nothing_new():
-    y = np.repeat([0, 1], 8)
-    column = y.copy()
-    column[3] = 1
-    fitted = snb.FeatureSelector("fcbf", "auto").fit(np.column_stack([column, column]), y)
-    assert (
-        fitted.chosen_.tolist() == [0]
-        and uncertainty(column, column) == pytest.approx(1.0)
-        and 1.0 > fitted.scores_[1] > 0.5
-    )
-
-
 def test_few_candidates_and_weights():
     weight = rng.choice([0.0, 1.0, 2.0], N)
     fitted = snb.FeatureSelector(snb.FCBF(candidates=2), "auto").fit(X, Y, sample_weight=weight)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.tree import DecisionTreeClassifier
 
 import streamnb as snb
@@ -37,14 +36,6 @@ def test_it_is_what_the_definition_says(at_once, monkeypatch):
     expected = naive(sample.X, sample.codes, stats.weight / 60, 4)
     np.testing.assert_allclose(ranked.scores, expected, atol=1e-12)
     assert ranked.ranking[0] == 1 and ranked.scores[3] == 0.0 and ranked.chosen is None
-
-
-def test_the_halves_of_an_exclusive_or_are_seen():
-    for rows in (BITS, sp.csr_array(BITS)):
-        selector = snb.FeatureSelector(snb.ReliefF(rows=None), 2).fit(rows, XOR)
-        assert selector.get_support(indices=True).tolist() == [0, 1]
-        assert selector.scores_[:2].min() > 0.45 and selector.scores_[2:].max() < 0.0
-    assert snb.rank_features(snb.scan(BITS, XOR), "mutual_info").scores[:2].max() < 0.01
 
 
 def test_some_candidates_rare_classes_and_any_blocks():

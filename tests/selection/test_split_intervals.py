@@ -6,7 +6,7 @@ from scipy import stats
 from sklearn.datasets import load_iris
 
 import streamnb as snb
-from streamnb.selection.split_intervals import split_interval, standard_error
+from streamnb.selection.score_table import split_interval, standard_error
 
 
 def test_the_corrected_interval_by_hand():
@@ -43,16 +43,3 @@ def test_every_table_of_splits_has_it():
     regression = snb.ElasticNetCV(alphas=[0.1, 1.0], folds=4).fit(X, X[:, 0] - X[:, 1])
     ends = regression.cv_results_["low_test_score"], regression.cv_results_["high_test_score"]
     np.testing.assert_array_equal(ends, split_interval(-regression.mse_path_, 4))
-
-
-def test_it_holds_the_truth_more_often_than_without_the_correction():
-    """The mean of training rows as the prediction of the others: its error is known, whatever the folds."""
-    rng, n_folds, n = np.random.default_rng(0), 5, 40
-    draws = rng.normal(size=(2000, n_folds, n // n_folds))
-    means = (draws.sum(axis=(1, 2))[:, None] - draws.sum(axis=2)) / (n - n // n_folds)
-    errors = np.square(draws - means[:, :, None]).mean(axis=2)
-    truth = 1.0 + 1.0 / (n - n // n_folds)
-    low, high = split_interval(errors, n_folds)
-    plain = stats.t.ppf(0.975, 4) * errors.std(axis=1, ddof=1) / np.sqrt(n_folds)
-    held = np.mean((low <= truth) & (truth <= high))
-    assert held > 0.95 and held > np.mean(np.abs(errors.mean(axis=1) - truth) <= plain)

@@ -99,7 +99,7 @@ def test_other_mistakes_are_named():
         snb.LinearNB(full).fit(X, np.eye(3, dtype=int)[Y])
     with pytest.raises(ValueError, match=r"2 shrinkages to try, but LinearNB fits one model.*LinearNBCV"):
         snb.LinearNB(snb.Gaussian(covariance="full", shrinkage=[(0, 0), (1, 0)])).fit(X, Y)
-    with pytest.raises(ValueError, match="goes with no other family in Mixed"):
+    with pytest.raises(ValueError, match="cannot be combined with other families in Mixed"):
         snb.LinearNB(snb.Mixed([(full, [0, 1]), ("poisson", ...)])).fit(abs(X), Y)
     with pytest.raises(ValueError, match="lack the moment 'gram'"):
         snb.solve(snb.scan(X, Y), full)

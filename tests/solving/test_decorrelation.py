@@ -76,28 +76,6 @@ def test_a_feature_keeps_the_last_solution_of_its_branch():
             np.testing.assert_allclose(later, weights[2], atol=1e-3 * size)
 
 
-@pytest.mark.parametrize("l2", [0.0, 2.0])
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_gaussian_closed_form(scheme, l2):
-    """S = sum(a w_0 / d) / (1 + tau sum 1/d), w = (a w_0 - tau S) / d, d = a + tau_2 - tau; so says the iteration."""
-    x, y = rows("gaussian", 2, n_classes=4)
-    tau = 5.0
-    both = [
-        solved(x, y, "gaussian", penalty_of(snb.Decorrelation(tau), l1=l1, l2=l2), scheme)[0] for l1 in (0.0, 1e-250)
-    ]
-    plain = solved(x, y, "gaussian", None, scheme)[0].coef_
-    counts = np.array([[n, np.inf if held is None else held] for _, n, _, held in sides_of(x, y, "gaussian", scheme)])
-    a = dispersion(x, y, "gaussian") / (1 / counts).sum(axis=1)[:, None]
-    d = a + l2 - tau
-    total = (a * plain / d).sum(axis=0) / (1 + tau * (1 / d).sum(axis=0))
-    expected = (a * plain - tau * total) / d
-    inside = a.min(axis=0) > tau
-    assert inside.sum() > 1
-    for model in both:
-        np.testing.assert_allclose(model.coef_[:, inside], expected[:, inside], rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(both[0].intercept_, both[1].intercept_, rtol=1e-9)
-
-
 def test_gaussian_where_one_class_has_no_curvature_left():
     """d_u = 0 for one class: S = w_0u, and w_u is what the others leave of it."""
     x, y = rows("gaussian", 4)
@@ -131,31 +109,6 @@ def test_units_of_the_curvature(family):
     tau = rho * (feature.phi * feature.n[0] * feature.slope(plus)).min()
     ours = solved(x, y, family, snb.L1(1.0) + snb.Decorrelation(rho, "curvature")).weights(0)[:, j]
     np.testing.assert_allclose(ours, solved(x, y, family, snb.L1(1.0) + snb.Decorrelation(tau)).weights(0)[:, j])
-
-
-@pytest.mark.parametrize(("family", "l1"), list(zip(FAMILIES, (4.0, 0.0, 1.0, 0.0, 1.0), strict=True)))
-def test_weights_follow_tau_without_a_jump(family, l1):
-    """Where the weights move most the grid is halved again and again: kinks of L1 and ends of branches are no jumps."""
-    x, y = rows(family, 8, n_classes=4, n=6)
-    stats = snb.scan(x[:, [2]], y)
-
-    def solved_for(tau):
-        return snb.solve(stats, family, penalty_of(snb.Decorrelation(tau, "curvature"), l1=l1))
-
-    def weights(tau):
-        return solved_for(tau).weights(0)[:, 0]
-
-    taus = np.linspace(0.0, 0.9 if family == "gaussian" else 1.5, 21)  # Gaussian branches end in infinity
-    path = solved_for(taus)
-    w = [path.weights(i)[:, 0] for i in range(len(taus))]
-    size, k = np.abs(w).max(), int(np.abs(np.diff(w, axis=0)).max(axis=1).argmax())
-    low, high = (taus[k], w[k]), (taus[k + 1], w[k + 1])
-    assert (low[1] != high[1]).any()
-    for _ in range(18):
-        tau = 0.5 * (low[0] + high[0])
-        middle = tau, weights(tau)
-        low, high = max((low, middle), (middle, high), key=lambda half: np.abs(half[1][1] - half[0][1]).max())
-    assert np.abs(high[1] - low[1]).max() < 5e-3 * size  # next to its end a branch moves like a square root
 
 
 # ---- laws ------------------------------------------------------------------------------------------------------------

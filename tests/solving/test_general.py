@@ -6,7 +6,6 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 import streamnb as snb
-from streamnb.solving import general
 from tests.support.spread_classes import exactly, scanned, solved, spread
 
 RNG = np.random.default_rng(8)
@@ -66,15 +65,6 @@ def test_weights_under_any_regulariser_are_the_maximum(family, tau):
     np.testing.assert_array_equal(path[0].coef_, snb.solve(STATS, family)[0].coef_)
 
 
-def test_gaussian_features_under_a_quadratic_are_a_linear_system():
-    """a (w_0 - w) = tau w Q with a = phi N_y (joint): one system for each class."""
-    model, plain = (snb.solve(STATS, "gaussian", p)[0] for p in (snb.Custom(lambda w: -w @ MIX, 3.0), None))
-    phi = (STATS.sum_sq - STATS.sum**2 / STATS.weight[:, None]).sum(axis=0) / len(Y) + 1e-9 * X.var(axis=0).max()
-    for y in range(3):
-        a = np.diag(phi * STATS.weight[y])
-        np.testing.assert_allclose(model.coef_[y], np.linalg.solve(a + 3.0 * MIX, a @ plain.coef_[y]), rtol=1e-7)
-
-
 @pytest.mark.parametrize("scheme", ["joint", "ovr", "ovo", "reference"])
 def test_it_adds_to_other_penalties(scheme):
     """-w is L2, whatever stands beside it: every scheme, L1, TopK and weights that are coupled over classes."""
@@ -115,7 +105,7 @@ def test_several_separable_penalties_add():
     ],
 )
 def test_gradients_that_will_not_do(gradient, words, monkeypatch):
-    monkeypatch.setattr(general, "MOST_STEPS", 50)
+    monkeypatch.setattr("streamnb.solving.weight_paths.MOST_STEPS", 50)
     with pytest.raises(ValueError, match=words):
         _ = snb.solve(STATS, "poisson", snb.Custom(gradient, 3.0))[0]
     with pytest.raises(TypeError, match="gradient=3 should be a function"):

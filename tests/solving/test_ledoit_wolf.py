@@ -56,7 +56,7 @@ def test_drop_ins_have_scikit_learns_automatic_shrinkage(solver, tmp_path):
 
 
 def test_mistakes_are_named():
-    with pytest.raises(ValueError, match=r"goes with a = 1, or a = 0 of 'full'"):
+    with pytest.raises(ValueError, match=r"needs a = 1, or a = 0 of 'full'"):
         snb.Gaussian(covariance="full", shrinkage=(0.5, "ledoit_wolf"))
     with pytest.raises(ValueError, match="shrinkage='some' is unknown"):
         snb.LinearDiscriminantAnalysis("lsqr", "some").fit(X, Y)

@@ -93,9 +93,7 @@ def test_posteriors_are_those_of_scipy(name):
         expected = dist.beta(A + s, B + n - s)
     assert table["class"].tolist() == [0, 1, 2] * 4 and table["feature"].tolist() == np.repeat(range(4), 3).tolist()
     for column, values in zip(
-        ("mean", "variance", "lower", "upper"),
-        (expected.mean(), expected.var(), *expected.interval(0.8)),
-        strict=True,
+        ("mean", "variance", "lower", "upper"), (expected.mean(), expected.var(), *expected.interval(0.8)), strict=True
     ):
         np.testing.assert_allclose(table[column], values.T.ravel(), rtol=1e-9)
 

@@ -6,7 +6,7 @@ import pytest
 import streamnb as snb
 from streamnb.problem.families import as_family
 from streamnb.problem.schemes import as_scheme
-from streamnb.solving.l1_grid import tau_for, taus_from_data
+from streamnb.solving.l1_grid import taus_from_data
 from streamnb.solving.weight_problem import Problem
 
 rng = np.random.default_rng(0)
@@ -27,20 +27,20 @@ def left(tau, scale=None, family="poisson", class_=None, scheme="joint"):
 @pytest.mark.parametrize("family", ["poisson", "bernoulli", "gaussian", "multinomial"])
 def test_no_smaller_tau_leaves_as_few(family, scheme, scale, class_):
     for k in (0, 2, 5, 11):  # shares of one class sum to 1: the last two leave together
-        tau = tau_for(STATS, family, n_features=k, scale=scale, class_=class_, scheme=scheme)
+        tau = snb.tau_for(STATS, family, n_features=k, scale=scale, class_=class_, scheme=scheme)
         counts = [left(t, scale, family, class_, scheme) for t in (tau, tau * (1.0 - 1e-9))]
         assert counts[0] <= k < counts[1]
 
 
 def test_all_features_are_left_at_zero():
-    assert tau_for(STATS, n_features=12) == tau_for(STATS, n_features=100) == 0.0
+    assert snb.tau_for(STATS, n_features=12) == snb.tau_for(STATS, n_features=100) == 0.0
 
 
 def test_features_that_leave_together_are_told():
     copies = snb.scan(np.repeat(X[:, :2], 3, axis=1), Y)
     with pytest.warns(snb.StreamnbWarning, match="n_features=4: features leave together, tau=.* keeps 3"):
-        tau = tau_for(copies, n_features=4)
-    assert tau == tau_for(copies, n_features=3) == np.unique(snb.solve(copies).breakpoints())[0]
+        tau = snb.tau_for(copies, n_features=4)
+    assert tau == snb.tau_for(copies, n_features=3) == np.unique(snb.solve(copies).breakpoints())[0]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_features_that_leave_together_are_told():
 )
 def test_what_has_no_tau(options, message):
     with pytest.raises(ValueError, match=message):
-        tau_for(STATS, **options)
+        snb.tau_for(STATS, **options)
 
 
 @pytest.mark.parametrize("scale", [None, "score"])

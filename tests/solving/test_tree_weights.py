@@ -79,15 +79,6 @@ def test_top_k_keeps_so_many_contexts():
         full.refit(penalty=snb.TopK(8))
 
 
-def test_a_large_strength_is_naive_bayes():
-    for tree, naive in (
-        (snb.TreeNB(strength=1e12), snb.LinearNB("bernoulli")),
-        (snb.TreeNB(strength=1e12, family="categorical"), snb.LinearNB("categorical")),
-    ):
-        expected = naive.fit(X, THREE).predict_proba(X)
-        np.testing.assert_allclose(tree.fit(X, THREE).predict_proba(X), expected, atol=1e-9)
-
-
 def test_evidence_is_that_of_dirichlet_priors():
     stats = snb.scan((X > 0) * 1, THREE, moments=["gram_above"])
     columns = TreeColumns(np.arange(5), np.array([-1, 0, 0, 1]), False)

@@ -1,7 +1,6 @@
 """Informations, spanning trees and symmetrical uncertainty, against definitions and by hand."""
 
 import numpy as np
-import pytest
 
 import streamnb as snb
 from streamnb.solving.trees import beyond_chance, informations, spanning_tree, symmetrical_uncertainty
@@ -13,12 +12,6 @@ LEVELS[:, 2] = (LEVELS[:, 0] + rng.integers(0, 2, 60)) % 3
 Y, WEIGHT = np.array(list("abc"))[rng.integers(0, 3, 60)], rng.choice([0.25, 1.0, 2.0], 60)
 FIRSTS = np.arange(0, 13, 3)
 ONE_HOT = (LEVELS[:, :, None] == np.arange(3)).reshape(60, 12).astype(np.uint8)
-
-
-def test_by_hand():
-    rows = np.array([[int(c) for c in row] for row in ["000", "000", "110", "110", "011", "101", "001", "111"]])
-    stats = snb.scan(rows[:, :2], rows[:, 2], moments=["gram_above"])
-    assert informations(stats, np.arange(3))[0, 1] == pytest.approx(0.5 * np.log(2.0), abs=1e-15)
 
 
 def test_the_tree_has_the_most_information_and_the_lowest_of_equal_edges():

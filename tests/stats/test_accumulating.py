@@ -8,7 +8,7 @@ from streamnb.rows.boundary import as_chunk
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
 from streamnb.stats.accumulating import Accumulator
-from streamnb.stats.totals import whole
+from streamnb.stats.tables import whole
 from tests.support.strategies import MOMENTS, example, same_sums, sums_of
 
 

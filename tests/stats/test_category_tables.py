@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-from streamnb.encoding.counters import CountedColumns, CountTask
+from streamnb.encoding import counters
+from streamnb.encoding.counters import CategoryCounts, CountedColumns, CountingCategories, CountTask
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.opening import opened
 from streamnb.rows.splits import Folding
-from streamnb.stats import category_counts
-from streamnb.stats.category_counts import CategoryCounts, CountingCategories
 from streamnb.stats.tables import SparseTable
 
 rng = np.random.default_rng(0)
@@ -32,8 +31,8 @@ def grown(pieces=3, weight=W):
 @pytest.mark.parametrize("weight", [None, W])
 @pytest.mark.parametrize(("piece", "numbers"), [(7, 1 << 27), (1 << 16, 8 * 9 * 6)])
 def test_sums_of_values_classes_and_folds(weight, piece, numbers, monkeypatch):
-    monkeypatch.setattr(category_counts, "PIECE", piece)
-    monkeypatch.setattr(category_counts, "NUMBERS", numbers)
+    monkeypatch.setattr(counters, "PIECE", piece)
+    monkeypatch.setattr(counters, "NUMBERS", numbers)
     counts = grown(weight=weight)
     values, sums = counts.values, counts.sums
     w = np.ones(N) if weight is None else weight
@@ -70,11 +69,11 @@ def test_tables_runs_and_their_sums_are_the_same(monkeypatch):
     whole = counted()
     assert isinstance(halves.sums.table("sum"), SparseTable) and not isinstance(whole.sums.table("sum"), SparseTable)
     same(halves * 2.0, whole)
-    monkeypatch.setattr(category_counts, "FULL", 1)  # a run after every block
+    monkeypatch.setattr(counters, "FULL", 1)  # a run after every block
     same(counted(), whole)
-    monkeypatch.setattr(category_counts, "EXACT", 10.0)  # no block fits
+    monkeypatch.setattr(counters, "EXACT", 10.0)  # no block fits
     same(counted(), whole)
-    monkeypatch.setattr(category_counts, "FILLED", 0)
+    monkeypatch.setattr(counters, "FILLED", 0)
     same(halves * 2.0 + whole, whole * 2.0)
 
 

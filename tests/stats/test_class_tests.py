@@ -209,7 +209,7 @@ def test_refusals():
         snb.scan(COUNTS, Y, classes=[*np.unique(Y), "d"]).markers()
     with refused(ValueError, "lack the moment 'sum_sq'"):
         snb.scan(COUNTS, Y, moments=["sum"]).markers()
-    with refused(ValueError, "take histogram='bins' for values below 0"):
+    with refused(ValueError, "use histogram='bins' for values below 0"):
         snb.scan(COUNTS - 1.0, Y, **WHOLE)
     with refused(ValueError, "takes two rows of each class and of the others, in one batch at least"):
         snb.scan(COUNTS, Y, batch=Y).markers(batch=True)

@@ -87,17 +87,13 @@ def fitted(rows, transform):
             lambda: plain(SECOND, min_count=2),
             "values of 'carrier' are rare in one of the tables and not in the other",
         ),
-        (
-            lambda: snb.scan(FRAME, Y),
-            lambda: snb.scan(FRAME.rename(columns={"a": "d"}), Y),
-            "or have them .*: 'a'",
-        ),
+        (lambda: snb.scan(FRAME, Y), lambda: snb.scan(FRAME.rename(columns={"a": "d"}), Y), "or have them .*: 'a'"),
         (
             lambda: snb.scan(FRAME, Y, histogram="bins"),
             lambda: snb.scan(FRAME[["b", "a", "c"]], Y, histogram="bins"),
             "none can be added or moved, such as histograms",
         ),
-        (lambda: snb.scan(FRAME, Y), lambda: snb.scan(SECOND[["carrier"]], LATE), "their rows were opened otherwise"),
+        (lambda: snb.scan(FRAME, Y), lambda: snb.scan(SECOND[["carrier"]], LATE), "their rows were opened differently"),
         (lambda: fitted(FIRST, snb.Bins(3)), lambda: fitted(SECOND, snb.Bins(3)), "learned from other rows"),
         (
             lambda: fitted(FIRST, "quantile_normal"),
@@ -146,7 +142,7 @@ def test_moved_columns_keep_their_names():
     np.testing.assert_array_equal((turned + stats).sum, turned.sum * 2.0)
     np.testing.assert_array_equal((stats + turned).sum, stats.sum * 2.0)
     for fewer in (stats.with_columns(np.array([0, 1, -1])), snb.scan(FIRST, "late").with_columns(np.arange(5))):
-        with pytest.raises(ValueError, match="not of the same columns"):
+        with pytest.raises(ValueError, match="have different columns"):
             fewer + (stats if fewer.n_features == 3 else snb.scan(FIRST, "late"))
 
 

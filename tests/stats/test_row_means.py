@@ -1,12 +1,9 @@
 """Weighted means over rows, whatever the blocks, rounded once."""
 
 import math
-from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from streamnb.stats.row_means import RowMeans
 
@@ -33,17 +30,6 @@ def test_sums_are_rounded_once():
     assert weight == math.fsum(WEIGHT)
     for mean, values in zip(found, VALUES):
         assert mean == pytest.approx(math.fsum(values * WEIGHT) / math.fsum(WEIGHT), rel=1e-13)
-
-
-@given(st.lists(st.integers(0, 60), max_size=4))
-def test_blocks_and_their_order_do_not_matter(cuts):
-    edges = [0, *sorted(cuts), 60]
-    parts = [slice(*edge) for edge in pairwise(edges)]
-    whole, one = shown(means_of(slice(None))), RowMeans.of_values(("loss", "right"))
-    for part in reversed(parts):
-        one.add(VALUES[:, part], WEIGHT[part])
-    assert shown(one.finish()) == whole
-    assert shown(sum(map(means_of, parts), start=RowMeans.of_values(("loss", "right")))) == whole
 
 
 def test_without_weight_there_is_no_mean():

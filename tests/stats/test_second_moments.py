@@ -75,7 +75,7 @@ def test_pooled_products_are_those_of_all_rows_once(tmp_path):
             np.testing.assert_array_equal(rest.gram, split.without_fold(1).gram.sum(axis=0))
     with pytest.raises(ValueError, match="pooled over the classes in one of the statistics alone"):
         gram(COUNTS, Y) + gram(COUNTS, Y, pooled=True)
-    with pytest.raises(ValueError, match="class_weight does not go with sums that are pooled"):
+    with pytest.raises(ValueError, match="class_weight does not work with pooled sums"):
         gram(COUNTS, Y, pooled=True).reweighted(np.arange(3.0))
     np.testing.assert_array_equal(gram(COUNTS, Y).reweighted(np.arange(3.0)).gram[2], 2 * gram(COUNTS, Y).gram[2])
 
@@ -95,11 +95,9 @@ def test_what_is_too_large_or_wrong_is_said_beforehand():
         raise AssertionError("rows are read")
 
     wide = da.zeros((10, 40_000), chunks=(5, 40_000)).map_blocks(rows, dtype=float, meta=np.empty((0, 0)))
-    with pytest.raises(
-        MemoryError, match=r"products of 40,000 features by 40,000, of 2 classes, .* would take 12.8 GB"
-    ):
+    with pytest.raises(MemoryError, match=r"products of 40,000 features by 40,000, .* would take 12.8 GB"):
         gram(wide, np.arange(10) % 2, memory_limit="1GB")
-    with pytest.raises(MemoryError, match=r"pooled, .*; take pooled=True, fewer folds"):
+    with pytest.raises(MemoryError, match=r"pooled, .*; use pooled=True, fewer folds"):
         gram(wide, np.arange(10) % 2, memory_limit="1GB", pooled=True)
     many = da.zeros((10**9, 1000), chunks=(10**8, 1000)).map_blocks(rows, dtype=float, meta=np.empty((0, 0)))
     with pytest.warns(snb.StreamnbWarning, match="take about 833 minutes of one core"), pytest.raises(AssertionError):

@@ -23,7 +23,7 @@ REAL = {
 def counted(*blocks):
     counting = ValueCounts()
     for block in blocks:
-        counting.add(as_chunk(block, missing=True)[0])
+        counting.add_rows(as_chunk(block, missing=True)[0])
     return counting
 
 
@@ -86,11 +86,11 @@ def test_rows_in_any_form_and_parts_leave_the_same_counts():
 def test_what_does_not_fit_is_refused():
     counting = ValueCounts(memory_limit=1000)
     with pytest.raises(MemoryError, match=r"values of 1 features, counted would take .*, and memory_limit allows"):
-        counting.add(as_chunk(REAL["normal"][:, None])[0])
+        counting.add_rows(as_chunk(REAL["normal"][:, None])[0])
     counting = ValueCounts()
-    counting.add(as_chunk([[1.0, 2.0]])[0])
+    counting.add_rows(as_chunk([[1.0, 2.0]])[0])
     with pytest.raises(ValueError, match="3 features"):
-        counting.add(as_chunk([[1.0, 2.0, 3.0]])[0])
+        counting.add_rows(as_chunk([[1.0, 2.0, 3.0]])[0])
 
 
 @pytest.mark.parametrize("name", ["few", "zeros"])

@@ -85,6 +85,14 @@ def n_tasks(client, state=None):
     return client.run_on_scheduler(count)
 
 
+def workers_of(client):
+    """What the scheduler says of each worker by its address; `scheduler_info` now and then tells of none.
+
+    The client keeps what it was told last, and asks for totals without workers every two seconds (distributed 2026.8).
+    """
+    return client.sync(client.scheduler.identity, n_workers=-1)["workers"]
+
+
 def until(condition):
     """Wait for a condition that comes with time; what it gave in the end."""
     end = time.monotonic() + PATIENCE

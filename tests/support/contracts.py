@@ -14,7 +14,6 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.evaluation.tallies import ContentSample
-from streamnb.fits.statistic import Statistic
 from streamnb.stats.row_means import WeightTable
 from streamnb.stats.tables import SparseTable, Table
 from tests.support.examples_of_contracts import BASES
@@ -67,7 +66,7 @@ def said(value, whole=False):
         return {name: said(part, whole) for name, part in value.items()}
     if isinstance(value, MethodType):
         return value.__func__
-    if not type(value).__module__.startswith("streamnb.") and not isinstance(value, HighestValues | Statistic):
+    if not type(value).__module__.startswith("streamnb.") and not isinstance(value, HighestValues | snb.Statistic):
         return value
     if isinstance(value, ContentSample):
         value = copy(value).prune()  # which is put off

@@ -8,7 +8,6 @@ import numpy as np
 import streamnb as snb
 from streamnb.encoding.ngrams import NGrams
 from streamnb.evaluation.judging import JudgedModel, JudgingTask
-from streamnb.passes.contract import PassTask
 from streamnb.rows.labels import open_columns
 from streamnb.rows.opening import opened
 from streamnb.rows.source import Source
@@ -28,17 +27,17 @@ def paired(X: Any, y: Any, *families: str, encode: Any = None) -> JudgingTask:
     return JudgingTask(models, stats.classes, y.ndim == 2, 0.9)
 
 
-def of_texts() -> tuple[PassTask, Source]:
+def of_texts() -> tuple[snb.PassTask, Source]:
     words, texts = NGrams((1, 2)), texts_of(COUNTS, Y, WEIGHT)
     task = paired(texts.with_step(words, words.n_columns, "words"), Y, "multinomial", "bernoulli", encode=words)
     return task, texts.with_step(None, 5, "texts")
 
 
-COMPARING: dict[str, Callable[[], tuple[PassTask, Source]]] = {
+COMPARING: dict[str, Callable[[], tuple[snb.PassTask, Source]]] = {
     "compared": lambda: (paired(COUNTS, Y, "poisson", "bernoulli"), opened(COUNTS, Y, WEIGHT)),
     "compared_labels": lambda: (paired(COUNTS, SETS, "poisson", "bernoulli"), opened(COUNTS, SETS, WEIGHT)),
     "compared_texts": of_texts,
 }
-BESIDE: dict[type, dict[str, Callable[[], tuple[PassTask, Source]]]] = {  # tasks of these files
-    **REGRESSIONS,
+BESIDE: dict[type, dict[str, Callable[[], tuple[snb.PassTask, Source]]]] = {  # tasks of these files
+    **REGRESSIONS
 }

@@ -15,26 +15,23 @@ import zarr
 from sklearn.datasets import dump_svmlight_file
 
 import streamnb as snb
+from streamnb.encoding.bins import FINEST, AbsentCountingSource, CodedFeatures, TermColumns
 from streamnb.encoding.category_columns import LevelsSeen
 from streamnb.encoding.counters import CountedColumns, CountTask
 from streamnb.encoding.learning import OfCopies
 from streamnb.encoding.ngrams import NGrams, TokenCounts
-from streamnb.encoding.terms import FINEST, AbsentCountingSource, CodedFeatures, TermColumns
 from streamnb.estimators.categorical_nb import CategoryScan
 from streamnb.evaluation.evaluating import LABELS, _Judge, _Labels
 from streamnb.evaluation.judging import JudgingTask
 from streamnb.evaluation.scorers import SCORERS
-from streamnb.fits import passes as fits
-from streamnb.fits.passes import JointRead, StatisticTask
-from streamnb.fits.statistic import Mergeable, Statistic
-from streamnb.models.linear import _HitsTask
-from streamnb.passes.contract import PassTask
-from streamnb.problem.families import _Positive, _Shares
-from streamnb.problem.family import Family
+from streamnb.models.linear import _Hits
+from streamnb.passes import passes as fits
+from streamnb.passes.passes import JointRead, StatisticTask
+from streamnb.passes.statistic import Mergeable
+from streamnb.problem.families import Together, _Complement, _Positive, _Shares
 from streamnb.problem.mixed import Auto
 from streamnb.problem.penalties import Penalty
 from streamnb.problem.schemes import Joint, MultiLabel
-from streamnb.problem.together import Together, _Complement
 from streamnb.rows.boundary import Domain
 from streamnb.rows.clipping import Clipping
 from streamnb.rows.in_anndata import HDF5Matrix, HDF5Source
@@ -68,24 +65,23 @@ from streamnb.rows.tables import NumberSource, TableSource
 from streamnb.rows.texts import TextSource
 from streamnb.rows.train_test import PickedRows
 from streamnb.scanning.class_scan import ClassScan
+from streamnb.scanning.schema import SiteRows
 from streamnb.scanning.user_tasks import _UserTask
-from streamnb.searching.bayes import TriedScan
+from streamnb.searching.bayes import TriedSums
 from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.cross_validation import GridOfFold, ScoringTask
 from streamnb.selection.features import PairScan
-from streamnb.selection.fold_judge import FoldJudge
 from streamnb.selection.fold_models import HeldOut
-from streamnb.selection.folded_scan import without_split
+from streamnb.selection.folded_scan import FoldJudge, without_split
 from streamnb.selection.grid_models import GridModels
-from streamnb.sharing.learned_columns import SiteRows
+from streamnb.solving.cutting_planes import CrammerSinger
+from streamnb.solving.objectives import LeastSquares, Logistic, Softmax, SquaredHinge
+from streamnb.solving.reading import ReadTask, SharedRead
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.histograms import Grid
 from streamnb.stats.row_sample import SampleTask
 from streamnb.stats.second_moments import Products
 from streamnb.stats.value_counts import ValueCounts
-from streamnb.training.cutting_planes import CrammerSinger
-from streamnb.training.objectives import LeastSquares, Logistic, Softmax, SquaredHinge
-from streamnb.training.reading import ReadTask, SharedRead
 from tests.support.examples_of_comparisons import BESIDE, COMPARING
 from tests.support.examples_of_problems import every
 from tests.support.examples_of_raw_rows import kinds_of_columns, numbers_of, outside_a_fold, table_of, texts_of
@@ -107,14 +103,14 @@ OTHERS = {**SCANS, **BESIDE}
 STATISTICS = {
     f"{kind.__name__}-{name}": example
     for kind in [*OTHERS]
-    if issubclass(kind, Statistic)
+    if issubclass(kind, snb.Statistic)
     for name, example in OTHERS.pop(kind).items()
 }
 SOME_CODED = snb.Mixed({"categorical": [1, 3], "poisson": ...})
 
 BASES = {  # of which only subclasses mean something
-    PassTask, Mergeable, Statistic, Source, WrappedSource, RawSource, Family, _Positive, _Shares, Together, Penalty,
-    _Complement,  # the other half of Beta
+    snb.PassTask, Mergeable, snb.Statistic, Source, WrappedSource, RawSource, snb.Family, _Positive, _Shares, Together,
+    Penalty, _Complement,  # the other half of Beta
     Auto,  # another family once the columns are known
 }  # fmt: skip
 
@@ -141,7 +137,7 @@ MOMENTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 class Pass:
     """A task and the rows that it is tried on."""
 
-    task: PassTask
+    task: snb.PassTask
     rows: Source
 
 
@@ -198,7 +194,7 @@ def reading(objective: Any, X: Any = REAL, y: Any = Y, **along: Any) -> Pass:
 def tried(X: Any, w: Any = None, y: Any = Y) -> Pass:
     """A scan that refuses no rows of one domain, and some of another."""
     scan = ClassScan(("sum", "nonzero"), RowOptions("sqrt", "l2"), folding=FOLDS)
-    return Pass(TriedScan(scan, (Domain("a"), Domain("b", 0.5))), opened(X, y, w))
+    return learning(TriedSums(scan, (Domain("a"), Domain("b", 0.5))), opened(X, y, w))
 
 
 def shared(y: Any = Y, *needs: str, by: str = "rows") -> Pass:
@@ -281,12 +277,6 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
             how=Products(pooled=True),
         ),
     ),
-    TriedScan: every(
-        lambda: tried(COUNTS),
-        real=lambda: tried(SHARES, REAL_WEIGHT),
-        csr=lambda: tried(sp.csr_array(COUNTS), WEIGHT),
-        labels=lambda: tried(COUNTS, WEIGHT, SETS),
-    ),
     CategoryScan: every(lambda: Pass(CategoryScan(("sum",), RowOptions()), opened(COUNTS, Y, WEIGHT))),
     ScoringTask: every(
         decisions=lambda: scoring("hits"),
@@ -303,12 +293,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         **{name: lambda one=one: Pass(*one()) for name, one in COMPARING.items()},
     ),
     _Judge: every(
-        lambda: evaluating(Y, Y[::-1], proba=PROBA),
-        labels=lambda: evaluating(SETS, SETS[::-1], scores=PROBA),
-    ),
-    _HitsTask: every(
-        lambda: Pass(_HitsTask(model()), opened(COUNTS, Y, WEIGHT)),
-        real=lambda: Pass(_HitsTask(model()), opened(COUNTS, Y, REAL_WEIGHT)),
+        lambda: evaluating(Y, Y[::-1], proba=PROBA), labels=lambda: evaluating(SETS, SETS[::-1], scores=PROBA)
     ),
     JointRead: every(
         lambda: Pass(of_folds(ValueCounts(), 3), opened(GAPS, labelled=False)),
@@ -331,6 +316,12 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         labels=lambda: Pass(
             StatisticTask(_Labels(np.zeros(0))), opened_columns({"y_true": Y[:9], "y_pred": Y[9:18]}, LABELS)
         ),
+        hits=lambda: learning(_Hits(model()), opened(COUNTS, Y, WEIGHT)),
+        real_hits=lambda: learning(_Hits(model()), opened(COUNTS, Y, REAL_WEIGHT)),
+        tried=lambda: tried(COUNTS),
+        tried_real=lambda: tried(SHARES, REAL_WEIGHT),
+        tried_csr=lambda: tried(sp.csr_array(COUNTS), WEIGHT),
+        tried_labels=lambda: tried(COUNTS, WEIGHT, SETS),
         **{name: lambda one=one: Pass(*one()) for name, one in STATISTICS.items()},
         **{f"learning {name}": lambda one=one: learning(*one()) for name, one in LEARNED.items()},
     ),

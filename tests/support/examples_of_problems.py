@@ -5,9 +5,7 @@ from typing import Any
 import numpy as np
 
 import streamnb as snb
-from streamnb.problem.family import Family
-from streamnb.problem.mixed import Mixed
-from streamnb.problem.penalties import Decorrelation, Penalty, _Sum
+from streamnb.problem.penalties import Penalty, _Sum
 
 
 def every(*examples: Any, **named: Any) -> dict[str, Any]:
@@ -15,7 +13,7 @@ def every(*examples: Any, **named: Any) -> dict[str, Any]:
     return {**{str(number): example for number, example in enumerate(examples)}, **named}
 
 
-FAMILIES: dict[type, dict[str, Family]] = {
+FAMILIES: dict[type, dict[str, snb.Family]] = {
     snb.Gaussian: every(snb.Gaussian(), snb.Gaussian(0.25)),
     snb.Poisson: every(snb.Poisson()),
     snb.Bernoulli: every(snb.Bernoulli()),
@@ -30,9 +28,9 @@ FAMILIES: dict[type, dict[str, Family]] = {
     snb.ChiSquared: every(snb.ChiSquared()),
     snb.Dirichlet: every(snb.Dirichlet()),
     snb.Beta: every(snb.Beta()),
-    Mixed: every(
-        Mixed({"poisson": [0, 3], snb.Binomial(2): slice(1, 3), "gaussian": ...}),
-        Mixed([("multinomial", [0, 1]), ("multinomial", ...)]),
+    snb.Mixed: every(
+        snb.Mixed({"poisson": [0, 3], snb.Binomial(2): slice(1, 3), "gaussian": ...}),
+        snb.Mixed([("multinomial", [0, 1]), ("multinomial", ...)]),
     ),
 }
 
@@ -51,7 +49,7 @@ PENALTIES: dict[type, dict[str, Penalty]] = {
     snb.L1: every(snb.L1(0.5), snb.L1([2.0, 0.5], scale="score"), snb.L1(n_taus=3)),
     snb.L2: every(snb.L2(0.5), snb.L2([0.0, 1.0])),
     snb.TopK: every(snb.TopK(2), snb.TopK([3, 1], by="likelihood")),
-    Decorrelation: every(snb.Decorrelation(0.25), snb.Decorrelation([0.125, 0.5], scale="curvature")),
+    snb.Decorrelation: every(snb.Decorrelation(0.25), snb.Decorrelation([0.125, 0.5], scale="curvature")),
     snb.Custom: every(snb.Custom(shrinking, 0.5), snb.Custom(shrinking, [0.25, 1.0])),
     snb.Separable: every(snb.Separable(leaning, 0.5), snb.Separable(leaning, [0.25, 1.0])),
     _Sum: every(snb.L1(0.5) + snb.L2([0.25, 1.0]), snb.TopK(2) + snb.Decorrelation(0.25) + snb.L1([0.5, 2.0])),

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 import streamnb as snb
-from streamnb.encoding.table_scan import TableCounts
+from streamnb.encoding.table_codes import TableCounts
 from streamnb.rows.opening import opened
 from streamnb.rows.source import FoldRows
-from streamnb.rows.splits import Folding, fold_numbers
+from streamnb.rows.splits import Folding
 from streamnb.rows.table_columns import LEVEL, MEASURE, ColumnPart
 from streamnb.rows.table_opening import open_tables
 from streamnb.rows.tables import NumberSource, TableSource
@@ -73,5 +73,5 @@ def outside_a_fold(
     X: np.ndarray, y: np.ndarray, weight: np.ndarray
 ) -> tuple[Callable[[Any], FoldRows], dict[str, Any]]:
     """Rows of which one fold weighs nothing, and what is read of them."""
-    left = np.where(fold_numbers(len(y), 3) == 1, 0.0, weight)
+    left = np.where(snb.fold_numbers(len(y), 3) == 1, 0.0, weight)
     return lambda _: FoldRows(opened(X, y, weight), Folding(3), 1, inside=False), {"X": X, "y": y, "weight": left}

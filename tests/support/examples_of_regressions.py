@@ -6,23 +6,22 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+import streamnb as snb
 from streamnb.additive.fit import TermSums, most_rows
 from streamnb.additive.losses import NumberLosses
-from streamnb.encoding.terms import FINEST, CodedFeatures, TermColumns
-from streamnb.fits.passes import StatisticTask
-from streamnb.passes.contract import PassTask
+from streamnb.encoding.bins import FINEST, CodedFeatures, TermColumns
+from streamnb.estimators.judged import HeldOutResiduals, JudgedNumbers
+from streamnb.estimators.newton import CurvedSums, ExposedSums, LossTotals
+from streamnb.estimators.penalised import TargetRead, WideSums
+from streamnb.estimators.target_sums import TargetScan
+from streamnb.passes.passes import StatisticTask
 from streamnb.problem.losses import SQUARES, TweedieLoss
-from streamnb.regression.conformal import HeldOutResiduals
-from streamnb.regression.judged import JudgedNumbers
-from streamnb.regression.newton import CurvedSums, ExposedSums, LossTotals
-from streamnb.regression.penalised import TargetRead, WideSums
-from streamnb.regression.target_sums import TargetScan
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import as_folding
 from streamnb.searching.numbers import TargetRange
-from streamnb.training.objectives import LeastSquares
+from streamnb.solving.objectives import LeastSquares
 from tests.support.examples_of_problems import every
 
 rng = np.random.default_rng(0)
@@ -34,14 +33,14 @@ ALONG = TargetRead(LeastSquares(), RowOptions(), np.zeros(1, np.int64), np.ones(
 POISSON = ExposedSums.asked(TweedieLoss(1.0, "log"), True, as_folding(2, seed=1), None)
 CURVED = CurvedSums.asked(
     POISSON,
-    1,
     weights=0.1 * rng.normal(size=(6, 3)),
     folds=np.array([-1, 0, 1]),
-    groups=np.zeros(3, np.int64),
     unit=np.full(6, 16.0),
     bound=2.0**20,
     top=2.0**20,
+    step=2.0**-2,
     every=1,
+    limits=np.full(5, np.inf),
 )
 
 TARGETS = NumberLosses(TweedieLoss(1.0, "log"), True, LossTotals(40.0, 50.0, 60.0, 1.0, 60.0), 0.7)
@@ -64,7 +63,7 @@ def of_targets() -> Source:
     return rows(REAL, COUNTS[:, 0]).with_columns(offset=REAL[:, 1])
 
 
-REGRESSIONS: dict[type, dict[str, Callable[[], tuple[PassTask, Source]]]] = {
+REGRESSIONS: dict[type, dict[str, Callable[[], tuple[snb.PassTask, Source]]]] = {
     TargetScan: every(
         lambda: (StatisticTask(TargetScan.asked()), rows(COUNTS, COUNTS[:, :2] + 1.0)),
         real=lambda: (StatisticTask(TargetScan.asked(exact=True)), rows(REAL, REAL[:, 0])),

@@ -7,13 +7,11 @@ import numpy as np
 import pandas as pd
 
 import streamnb as snb
-from streamnb.fits.passes import StatisticTask
-from streamnb.passes.contract import PassTask
+from streamnb.passes.passes import StatisticTask
 from streamnb.rows.opening import opened
 from streamnb.rows.source import Source
-from streamnb.sharing.learned_columns import LabelCounts, LearnedSchema, SiteRows
-from streamnb.sharing.schema import Schema
-from streamnb.sharing.site_sums import SiteSums
+from streamnb.scanning.rounds import SiteSums
+from streamnb.scanning.schema import LabelCounts, LearnedSchema, SiteRows
 from tests.support.examples_of_problems import every
 from tests.support.examples_of_raw_rows import kinds_of_columns
 
@@ -21,13 +19,13 @@ N = 40
 COUNTS, CODES = np.random.default_rng(0).poisson(1.0, (N, 5)).astype(float), np.arange(N) % 3
 
 
-def counted_table() -> tuple[PassTask, Source]:
+def counted_table() -> tuple[snb.PassTask, Source]:
     counts, rows = kinds_of_columns()
     return StatisticTask(LabelCounts(counts)), rows.with_columns(CODES, None)
 
 
-SCANS: dict[type, dict[str, Callable[[], tuple[PassTask, Source]]]] = {
-    LabelCounts: every(lambda: (StatisticTask(LabelCounts()), opened(COUNTS, CODES)), table=counted_table),
+SCANS: dict[type, dict[str, Callable[[], tuple[snb.PassTask, Source]]]] = {
+    LabelCounts: every(lambda: (StatisticTask(LabelCounts()), opened(COUNTS, CODES)), table=counted_table)
 }
 
 
@@ -41,7 +39,7 @@ def table_of_site(seed: int) -> pd.DataFrame:
     return pd.DataFrame({"tree": tree, "age": age + seed, "cut": ["no", "yes"] * 6})
 
 
-def schema_of(seed: int) -> Schema:
+def schema_of(seed: int) -> snb.Schema:
     return snb.schema(table_of_site(seed), "cut", bins=3)
 
 
@@ -51,6 +49,6 @@ def sums_of(seed: int) -> SiteSums:
 
 MERGED_SHARED: dict[type, dict[str, Callable[[int], Any]]] = {
     LearnedSchema: every(lambda seed: schema_of(seed).learned),
-    Schema: every(schema_of),
+    snb.Schema: every(schema_of),
     SiteSums: every(sums_of),
 }

@@ -7,29 +7,22 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.corpora.parts import Written
+import streamnb as snb
+from streamnb.corpora.predictions import Written
 from streamnb.encoding.learning import OfCopies
 from streamnb.encoding.ngrams import NGrams, TokenCounts
-from streamnb.encoding.table_scan import LevelCounts, TableCounts
-from streamnb.evaluation.evaluation import Evaluation
+from streamnb.encoding.table_codes import LevelCounts, TableCounts
+from streamnb.estimators.judged import VALUES, NumberRows, NumberTallies
 from streamnb.evaluation.reference import NestedRanking, ReferenceGroups
 from streamnb.evaluation.score_order import Histogram, Ranking
 from streamnb.evaluation.slices import SliceColumn, Slices, Slicing
 from streamnb.evaluation.tallied import Tallied
-from streamnb.evaluation.tallies import (
-    ConfusedPairs,
-    ContentSample,
-    Decisions,
-    Rows,
-)
-from streamnb.fits.passes import TotalsOfRead
+from streamnb.evaluation.tallies import ConfusedPairs, ContentSample, Decisions, Rows
 from streamnb.passes.contract import Report
+from streamnb.passes.passes import TotalsOfRead
 from streamnb.problem.losses import SQUARES
 from streamnb.problem.penalties import Pull
 from streamnb.problem.schemes import Joint, MultiLabel
-from streamnb.regression.judged import VALUES, NumberRows, NumberTallies
-from streamnb.regression.penalised import Ridge
-from streamnb.regression.target_sums import TargetSums
 from streamnb.rows.opening import opened
 from streamnb.rows.row_blocks import DenseChunk
 from streamnb.scanning.describing import _Look, _Sample
@@ -66,7 +59,7 @@ def judged(kind: Any, seed: int, groups: Any = None, **options: Any) -> Any:
 
 def models(seed: int, *needs: str, multilabel: bool = False) -> Any:
     rng, codes, weight, margins = drawn(seed)
-    judged = Evaluation(K, needs, multilabel=multilabel, exact_rows=20, n_bins=8, n_models=2)
+    judged = snb.Evaluation(K, needs, multilabel=multilabel, exact_rows=20, n_bins=8, n_models=2)
     labels = (rng.random((len(codes), K)) < 0.4).astype(int) if multilabel else codes
     judged.add_margins(MultiLabel() if multilabel else Joint(), margins, labels, weight)
     return judged
@@ -81,7 +74,7 @@ def sampled(number: int, size: int = 3, **options: Any) -> Any:
 def against_reference(seed: int) -> Any:
     rng, _, weight, margins = drawn(seed)
     groups = ReferenceGroups(tuple(range(K)), (K,), either=False)  # rows without any label
-    evaluation = Evaluation(K, multilabel=True, n_models=2, exact_rows=20, n_bins=8, reference=groups)
+    evaluation = snb.Evaluation(K, multilabel=True, n_models=2, exact_rows=20, n_bins=8, reference=groups)
     labels = sp.csr_array((rng.random((len(weight), K)) < 0.3).astype(int))
     evaluation.add_margins(None, margins, labels, weight)
     return evaluation
@@ -144,7 +137,7 @@ def column(seed: int) -> SliceColumn:
 
 def slices(seed: int) -> Any:
     _, codes, weight, _ = drawn(seed)
-    empty = Evaluation(K, "hits", exact_rows=10, n_bins=8, interval=0.95)
+    empty = snb.Evaluation(K, "hits", exact_rows=10, n_bins=8, interval=0.95)
     found = Slices(Slicing((column(seed),)), empty)
     found.add(Rows(codes, weight, codes[::-1]), codes[:, None] % 2)
     found._add_waiting()
@@ -196,7 +189,7 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
     TableCounts: every(counted_columns),
     ValueCells: every(lambda seed: cells_of(np.random.default_rng(seed).normal(size=3000))),
     Report: every(lambda seed: Report(seed + 1, 8, 2, 0.5, 0.25, seed / 4.0, 0.125)),
-    TargetSums: every(lambda seed: Ridge().fit(COUNTS[seed::3], COUNTS[seed::3, 0] + 1.0).stats_),
+    snb.TargetSums: every(lambda seed: snb.Ridge().fit(COUNTS[seed::3], COUNTS[seed::3, 0] + 1.0).stats_),
     Written: every(lambda seed: Written(seed + 3, seed, 1, 100 * seed, 1, seed % 2, seed / 4.0)),
     Pull: every(lambda seed: PULLS[seed]),
     RowMeans: every(means),
@@ -215,11 +208,11 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
     _Sample: every(lambda seed: _Sample(9, np.arange(4, dtype=np.uint64) * 3 + seed, [np.arange(4.0) + seed])),
     _Look: every(look),
     Tallied: every(lambda seed: judged(Tallied, seed)),
-    Evaluation: every(
-        lambda seed: judged(Evaluation, seed),
-        bins=lambda seed: judged(Evaluation, seed, exact_rows=20, n_bins=8),
-        intervals=lambda seed: judged(Evaluation, seed, interval=0.95),
-        groups=lambda seed: judged(Evaluation, seed, groups=np.arange(12) // 2, interval=0.95, grouped=True),
+    snb.Evaluation: every(
+        lambda seed: judged(snb.Evaluation, seed),
+        bins=lambda seed: judged(snb.Evaluation, seed, exact_rows=20, n_bins=8),
+        intervals=lambda seed: judged(snb.Evaluation, seed, interval=0.95),
+        groups=lambda seed: judged(snb.Evaluation, seed, groups=np.arange(12) // 2, interval=0.95, grouped=True),
         models=lambda seed: models(seed, "confusion", "ranking", "probabilities"),
         pairs=lambda seed: models(seed, "ranking", "pairs"),
         labels=lambda seed: models(seed, "multilabel", "ranking", multilabel=True),

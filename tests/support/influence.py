@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from streamnb.evaluation.evaluation import Evaluation
+import streamnb as snb
 
 STEP = 1e-5
 
@@ -28,7 +28,7 @@ def drawn(seed, n=60, K=3, multilabel=False, tied=False, **options):
 
 def judged(made, labels, outputs, weight=None, groups=None, cuts=()):
     """The evaluation of rows that are added in pieces."""
-    evaluation = Evaluation(**made)
+    evaluation = snb.Evaluation(**made)
     for some in np.split(np.arange(len(labels)), cuts):
         beside = {"groups": groups[some]} if groups is not None else {}
         own = None if weight is None else weight[some]

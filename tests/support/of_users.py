@@ -6,11 +6,10 @@ from typing import Annotated, Any
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.fits.statistic import Statistic
-from streamnb.passes.contract import PassTask
+import streamnb as snb
 
 
-class Highest(PassTask):
+class Highest(snb.PassTask):
     """The largest value of each feature, as a user would write it."""
 
     def partial(self) -> Any:
@@ -38,7 +37,7 @@ class HighestValues:
 
 
 @dataclass(eq=False)
-class Extremes(Statistic):
+class Extremes(snb.Statistic):
     """How many rows there are, and the least and the largest value of each feature."""
 
     n_rows: Annotated[int, np.add] = 0

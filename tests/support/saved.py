@@ -1,6 +1,7 @@
 """Saved files: read by NumPy and JSON alone, taken apart, and put together with a checksum that is right."""
 
 import hashlib
+import io
 import json
 import zipfile
 from functools import cache
@@ -33,10 +34,11 @@ def members_of(kind):
 
 def sealed(path, members, compression=zipfile.ZIP_STORED):
     """A file of these members, pairs of a name and bytes, and the checksum of these."""
-    with zipfile.ZipFile(path, "w", compression) as archive:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", compression) as archive:
         for name, content in members:
             archive.writestr(name, content)
         archive.comment = bytes(SEAL)
-    content = path.read_bytes()[:-SEAL]
+    content = made.getvalue()[:-SEAL]
     path.write_bytes(content + hashlib.sha256(content).hexdigest().encode())
     return path

@@ -15,10 +15,9 @@ import streamnb as snb
 from streamnb.core.persistence import FORMAT_VERSION, save
 from streamnb.encoding.sequences import KMers
 from streamnb.encoding.table_encoding import TableEncoding
+from streamnb.estimators.regressor import LinearRegressor
 from streamnb.passes.checkpoint import Checkpoint
-from streamnb.regression.regressor import LinearRegressor
-from streamnb.sharing.rounds import Answer, Round
-from streamnb.sharing.site_sums import SiteSums
+from streamnb.scanning.rounds import Answer, Round, SiteSums
 from streamnb.solving.normal_models import CovariancePath
 
 HERE = Path(__file__).parent / "formats"
@@ -48,6 +47,7 @@ TABLE = pd.DataFrame(
 )
 SEQUENCES = ["ACGTNACGT", "gguucc", "TTTTT"]
 NUMBERS = np.array([1.5, 0.25, 3.0, -1.0, 2.0, 0.5, 4.25, 1.0, 0.0, -2.5])
+AMOUNTS = NUMBERS + 3.0
 WEIGHT = np.array([0.1, 1.0, 2.5, 0.3, 1.0, 1.0, 4.0, 0.7, 1.0, 0.2])  # whose sums need pairs
 
 
@@ -149,7 +149,9 @@ KINDS = {
     ).fit(X, Y, WEIGHT),
     "linear-nb-prior": lambda: snb.LinearNB("bernoulli", smoothing=snb.BetaPrior(2.0, [1.0, 2, 3, 4])).fit(X, Y),
     "linear-nb-decides": lambda: snb.LinearNB("poisson", threshold=0.4, reject_label="none").fit(X, Y),
-    "linear-nb-class-threshold": lambda: snb.LinearNB("poisson", smoothing=1.0).fit(X, Y).set_threshold(0.5, "birch"),
+    "linear-nb-class-threshold": lambda: (
+        snb.LinearNB("poisson", smoothing=1.0).fit(X, Y).set_threshold(np.float32(0.5), "birch")
+    ),
     "linear-model": lambda: snb.solve(stats(), "poisson", snb.TopK(2), scheme="reference", reference="birch")[0],
     "linear-model-sparse": lambda: snb.solve(stats(), "bernoulli", snb.L1(0.5), scheme="ovo")[0].sparsify(),
     "linear-model-few": lambda: snb.solve(stats(), "poisson", snb.TopK(1))[0],
@@ -179,6 +181,18 @@ KINDS = {
     "additive-regressor": lambda: snb.AdditiveRegressor(
         interactions=[(0, 1)], l2=1.0, pair_factor=1.0, resolutions=(2, 4), folds=2
     ).fit(X, NUMBERS, WEIGHT),
+    "additive-regressor-poisson": lambda: snb.AdditiveRegressor(
+        "poisson", interactions=[(0, 1)], l2=1.0, pair_factor=1.0, resolutions=(2, 4), folds=2
+    ).fit(X, AMOUNTS, offset=WEIGHT),
+    "additive-regressor-quantile": lambda: snb.AdditiveRegressor(
+        "quantile", quantile=0.8, interactions=0, l2=1.0, resolutions=(2, 4), folds=2
+    ).fit(X, NUMBERS, WEIGHT),
+    "poisson-regressor": lambda: snb.PoissonRegressor(0.1).fit(X, AMOUNTS, offset=WEIGHT),
+    "gamma-regressor": lambda: snb.GammaRegressor(0.1, standardize=True).fit(TABLE, AMOUNTS),
+    "tweedie-regressor": lambda: snb.TweedieRegressor(1.5, 0.1).fit(X, AMOUNTS, WEIGHT),
+    "poisson-regressor-cv": lambda: snb.PoissonRegressorCV(n_alphas=3, folds=2).fit(X, AMOUNTS, WEIGHT),
+    "gamma-regressor-cv": lambda: snb.GammaRegressorCV(n_alphas=3, folds=2).fit(X, AMOUNTS, offset=WEIGHT),
+    "tweedie-regressor-cv": lambda: snb.TweedieRegressorCV(1.5, n_alphas=3, folds=2).fit(X, AMOUNTS, WEIGHT),
     "ridge": lambda: snb.Ridge(0.5).fit(X, NUMBERS, WEIGHT),
     "ridge-table": lambda: snb.Ridge(0.5).fit(TABLE, NUMBERS),
     "ridge-wide": lambda: snb.Ridge(0.5, solver="conjugate_gradients").fit(X, NUMBERS, WEIGHT),
@@ -234,10 +248,7 @@ KINDS = {
     "evaluation-groups": lambda: judged(Y, CALIBRATION, np.arange(10) // 2, interval=0.9, grouped=True),
     "evaluation-calibration": lambda: judged(LABELS, [*NEEDS, "reliability"], interval=0.9, multilabel=True),
     "evaluation-slices": lambda: snb.evaluate(
-        snb.LinearNB("poisson", smoothing=1.0).fit(X, Y),
-        X,
-        Y,
-        by={"tree": [*"aaaab", None, *"bbaa"]},
+        snb.LinearNB("poisson", smoothing=1.0).fit(X, Y), X, Y, by={"tree": [*"aaaab", None, *"bbaa"]}
     ),
     "evaluation-labels": lambda: judged(LABELS, multilabel=True, exact_rows=4, n_bins=16),
 }

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 import streamnb as snb
-from streamnb.sharing.rounds import Round
+from streamnb.scanning.rounds import Round
 
 SITES = ["north", "south", "west"]
 

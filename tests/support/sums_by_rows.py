@@ -10,11 +10,9 @@ def transformed(row, transform=None, normalize=None):
     """One row after the elementwise transform and the row normalisation."""
     step = {None: float, "binary": lambda v: float(v != 0), "log1p": math.log1p, "sqrt": math.sqrt}[transform]
     row = [step(v) for v in row]
-    length = {
-        None: 1.0,
-        "l1": math.fsum(abs(v) for v in row),
-        "l2": math.sqrt(math.fsum(v * v for v in row)),
-    }[normalize]
+    length = {None: 1.0, "l1": math.fsum(abs(v) for v in row), "l2": math.sqrt(math.fsum(v * v for v in row))}[
+        normalize
+    ]
     return [v / length for v in row] if length else row
 
 

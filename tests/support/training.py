@@ -1,15 +1,15 @@
 """Training by hand: what a model is trained on, and its trainer asked for all reads."""
 
 import streamnb as snb
-from streamnb.fits.fit import reads_of
 from streamnb.passes.contract import RunOptions
+from streamnb.passes.fit import reads_of
 from streamnb.passes.run import run_reads
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
-from streamnb.training import objectives
-from streamnb.training.data import TrainingData
-from streamnb.training.objectives import RowSums
-from streamnb.training.reading import ReadTask
+from streamnb.solving import objectives
+from streamnb.solving.data import TrainingData
+from streamnb.solving.objectives import RowSums
+from streamnb.solving.reading import ReadTask
 
 OPTIONS = RunOptions(progress=False)
 

@@ -14,6 +14,7 @@ class WebServer:
     def __init__(self, address, ranges=True):
         self.url, self.ranges, self.tagged = address, ranges, True
         self.files, self.fail, self.cut, self.asked = {}, {}, {}, []
+        self.wait = None  # seconds that answers which fail say to wait for
 
     def put(self, name, content):
         self.files[f"/{name}"] = content
@@ -61,6 +62,8 @@ def _handler(server):
             if server.tagged and status in (200, 206):
                 path = self.path.partition("?")[0]
                 self.send_header("ETag", f'"{hash(server.files[path])}"')
+            if status in (429, 503) and server.wait is not None:
+                self.send_header("Retry-After", str(server.wait))
             if status == 206:
                 self.send_header("Content-Range", f"bytes {first}-{first + len(content) - 1}/{whole}")
             self.end_headers()

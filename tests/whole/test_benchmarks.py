@@ -16,6 +16,7 @@ import pytest
 import benchmarks
 import streamnb as snb
 from benchmarks import (
+    billion,
     commits,
     compiling,
     filter_speed,
@@ -155,6 +156,14 @@ def test_files_are_made_and_fitted(kind, tmp_path):
     make, fit = fit_memory.KINDS[kind]
     make(tmp_path, 50)
     assert fit(tmp_path).stats_.n_rows == 50
+
+
+@pytest.mark.parametrize("name", [name for name in billion.RUNS if "clicks" not in name])
+def test_runs_of_a_billion_rows_are_made_and_run(name, tmp_path, monkeypatch):
+    for size in ("DENSE_ROWS", "FILE_ROWS"):
+        monkeypatch.setattr(billion, size, 512)
+    n_rows = billion.RUNS[name].write(tmp_path / "rows", 2048)
+    assert billion.RUNS[name].fit(tmp_path / "rows").report_.rows >= n_rows == 2048
 
 
 @pytest.mark.slow

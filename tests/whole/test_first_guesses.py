@@ -215,7 +215,7 @@ def test_a_picture_of_the_importance_of_columns(of_flights):
         of_flights.shap_values(ROWS)
     with pytest.raises(AttributeError, match=r"no attribute 'fit': use snb.search\(X, y\)"):
         snb.fit(LATE, "late")
-    with pytest.raises(TypeError, match=r"of rows: snb.search\(X, y\).report\(path\)"):
+    with pytest.raises(TypeError, match=r"of a search: snb.search\(X, y\).report\(path\)"):
         snb.report("late.parquet", "late", None, "page.html")
     assert snb.TellingFeaturesDisplay.from_estimator(of_flights).ax_ is not None
 
@@ -255,7 +255,7 @@ SEVERAL = [["a", "b"] if row % 3 else ["b"] for row in range(N_FLIGHTS)]
 )
 @pytest.mark.parametrize("fit", [snb.SoftmaxRegression().fit, snb.search])
 def test_lists_of_labels(fit, rows, labels):
-    with pytest.raises(ValueError, match=r"holds lists, of several labels a row; .*MultiLabelBinarizer\(\)"):
+    with pytest.raises(ValueError, match=r"holds a list of labels for each row; .*MultiLabelBinarizer\(\)"):
         fit(rows, labels)
 
 
@@ -279,7 +279,7 @@ def test_a_thousandth_of_positive_rows():
 def test_text_beside_numbers():
     notes = np.where(LABELS == "yes", "queue at the gate", "boarding done")
     rows = LATE[["hour", "late"]].assign(note=[f"{note}, seat {row}" for row, note in enumerate(notes)])
-    with pytest.warns(snb.StreamnbWarning, match=r"\['note'\] have a different value in each .* texts in text="):
+    with pytest.warns(snb.StreamnbWarning, match=r"are texts.* X=snb.table\(.., text=\['note'\]"):
         snb.SoftmaxRegression().fit(rows, "late")
     with pytest.raises(TypeError, match=r"'text': use X=snb.table\(X, y, text=\['name of the column'\]\), without y"):
         snb.SoftmaxRegression().fit(rows, "late", text="note")

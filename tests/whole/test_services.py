@@ -95,8 +95,7 @@ def megabytes(pid):
 
 
 def shares(model):
-    day = {"day": pd.Timestamp(RECORD["day"])}
-    return snb.load(model).predict_proba_one(RECORD | day)
+    return snb.load(model).predict_proba_one(RECORD)
 
 
 def test_a_service_answers_and_takes_a_new_model_meanwhile(folder):
@@ -137,6 +136,17 @@ def test_a_service_answers_and_takes_a_new_model_meanwhile(folder):
         assert all(each in ((200, old), (200, new)) for each in found)
         soon(lambda: all(answer() == (200, new) for _ in range(20)), server)
         assert np.max(np.subtract(megabytes(server.pid), before) if before else 0.0) < 50.0
+
+
+def test_a_regression_is_served_and_texts_are_refused(folder):
+    pytest.importorskip("fastapi")
+    rows = pd.read_parquet(folder / "rows.parquet").dropna()
+    snb.Ridge().fit(rows, "size of it").save(folder / "number.snb", stats=False)
+    snb.LinearNB().fit(["red wine", "calm sea"], ["wine", "sea"]).save(folder / "texts.snb")
+    code = "import service; print(service.predict(service.Record(city='Rome', day='2026-01-03', open=True)))"
+    for name, words in (("number", "{'prediction': "), ("texts", "cannot be served: it is no model of a table")):
+        ended = python("-c", code, cwd=EXAMPLES, env=ENVIRONMENT | {"MODEL": str(folder / f"{name}.snb")})
+        assert words in ended.stdout + ended.stderr and "Traceback" not in ended.stderr
 
 
 def test_a_model_in_mlflow_is_served(folder, tmp_path):

@@ -1,1 +1,0 @@
-"""Exports models: JSON, ONNX, and scikit-learn estimators."""

@@ -1,1 +1,0 @@
-"""Least squares with penalties, from sums of products of features and targets."""

@@ -1,1 +1,0 @@
-"""Learns from rows at several sites, which share sums but no rows."""
