@@ -5,11 +5,14 @@ import io
 import os
 import shutil
 import signal
+import sys
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import pytest
 
 from streamnb.core.stored_files import put_back, remove_unfinished, replacing, replacing_folder
+from tests.support.processes import python
 
 CALLS = ["rename", "replace", "unlink", "rmdir", "open", "fsync", "close", "mkdir"]
 
@@ -96,11 +99,9 @@ def test_an_error_at_any_call_leaves_the_old_or_the_new(kind, before, stop, tmp_
     assert 5 < n < 99 and read(path) == "new"
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="a process is forked to be killed")
-@pytest.mark.parametrize("kind", WRITERS)
-def test_a_process_killed_before_any_call_leaves_the_old_or_the_new(kind, tmp_path):
+def killed_before_each_call(kind, folder):
     """What is there after a call is there before the next one."""
-    path, write = tmp_path / "rows.zarr", WRITERS[kind]
+    path, write = folder / "rows.zarr", WRITERS[kind]
     write(path, "old")
     for n in range(1, 100):
         child = os.fork()
@@ -111,14 +112,23 @@ def test_a_process_killed_before_any_call_leaves_the_old_or_the_new(kind, tmp_pa
         _, status = os.waitpid(child, 0)
         put_back(path)
         assert read(path) in ("old", "new")
-        assert not list(tmp_path.glob("*.replaced"))
+        assert not list(folder.glob("*.replaced"))
         if os.WIFEXITED(status):
             break
         write(path, "old")
     assert os.WEXITSTATUS(status) == 0 and 5 < n < 99 and read(path) == "new"
     if kind == "file":
         remove_unfinished(path)
-        assert list(tmp_path.iterdir()) == [path]
+        assert list(folder.iterdir()) == [path]
+
+
+@pytest.mark.process
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a process is forked to be killed")
+@pytest.mark.parametrize("kind", WRITERS)
+def test_a_process_killed_before_any_call_leaves_the_old_or_the_new(kind, tmp_path):
+    """In a process without threads: a fork of one that has some may wait for them for ever."""
+    ended = python("-m", "tests.core.test_replacing", kind, tmp_path, cwd=Path(__file__).parents[2])
+    assert ended.returncode == 0, ended.stderr
 
 
 def test_a_name_that_leads_elsewhere_still_does(tmp_path):
@@ -149,3 +159,7 @@ def test_what_is_left_of_names_that_begin_alike_is_left_alone(tmp_path):
     remove_unfinished(tmp_path / "rows")
     put_back(tmp_path / "row")
     assert sorted(tmp_path.iterdir()) == sorted([*others, tmp_path / "rows"])
+
+
+if __name__ == "__main__":
+    killed_before_each_call(sys.argv[1], Path(sys.argv[2]))
