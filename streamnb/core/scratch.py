@@ -35,7 +35,7 @@ class _Settings:
     limit: int = 100 * 10**9  # as LIMIT says, which takes an import of Dask to read
     used = 0
     warned_of: ClassVar[set[Path]] = set()  # folders
-    lock = threading.Lock()
+    lock = threading.RLock()  # the collector may free kept rows while a thread holds it
 
 
 def set_scratch(path: Any = None, limit: Any = LIMIT) -> None:

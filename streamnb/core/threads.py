@@ -14,7 +14,7 @@ from typing import Any
 
 from streamnb.core import arguments
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _before: list[int] = []  # number of threads of each library before the first thread entered `one_thread`
 _inside = 0  # number of threads in `one_thread`
 

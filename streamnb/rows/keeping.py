@@ -91,7 +91,7 @@ class Space:
     """
 
     taken_by_all = 0  # bytes of memory, in this process
-    lock = threading.Lock()
+    lock = threading.RLock()  # the collector may free kept rows while a thread holds it
 
     def __init__(self, keep: Any = "auto", memory_limit: Any = None, worker: tuple[Path, int | None] | None = None):
         self.keep = arguments.one_of("keep", keep, KEEP)

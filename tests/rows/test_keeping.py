@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
-from streamnb.core import scratch
+from streamnb.core import memory, scratch
 from streamnb.rows.keeping import Keeping, KeptSource, Space
 from streamnb.rows.opening import opened
 from tests.support.failing_disk import flip_a_bit
@@ -88,6 +88,22 @@ def test_a_read_that_stops_early_keeps_nothing_and_a_source_that_ends_frees_its_
         del copy
         gc.collect()
         assert scratch.space(tmp_path) == LIMIT
+
+
+def test_the_collector_may_free_rows_while_others_take_their_room(monkeypatch):
+    """It runs whenever it likes, also in a thread that holds the lock."""
+    rows = Keeping("memory").kept(opened(lambda: chunks()))
+    rows.cycle, taken = rows, []
+    assert not kept(rows)
+    del rows
+
+    def collected(limit):
+        taken.append(Space.taken_by_all)
+        return gc.collect() + LIMIT
+
+    monkeypatch.setattr(memory, "allowed", collected)
+    assert Space("memory").takes(8) and Space.taken_by_all == 8 < taken[0]
+    Space("memory").give_back(8)
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs the files of this process")
