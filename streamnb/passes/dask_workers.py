@@ -492,5 +492,5 @@ def check_found(source: Source) -> None:
                 f"a worker cannot open {where} ({error}); workers should reach it under the same path or URL, or X "
                 "should be read without them: with dask.config.set(scheduler='threads')"
             ) from error
-        if found.metadata != array.metadata:
+        if found.metadata.update_attributes({}) != array.metadata.update_attributes({}):
             raise DataError(f"a worker finds another {where}: {found.info}; it should be the same for all workers")

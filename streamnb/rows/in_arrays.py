@@ -213,8 +213,7 @@ class ZarrCSRSource(ZarrSource):
 
     def __init__(self, store: CSRStore, columns: RowColumns):
         Source.__init__(self, columns)
-        check_complete(store)
-        self._store = store
+        self._store = store = check_complete(store)
         self.n_rows, self.n_features = store.shape
         self.n_values, self.stored = store.data.shape[0], store.arrays
         self.nbytes = sum(array.nbytes for array in store.arrays)

@@ -222,7 +222,7 @@ def _from_codes(codes: np.ndarray, values: np.ndarray, start: int, readers: Read
 
 def _indicator(store: CSRStore) -> Column:
     """An indicator matrix of labels in a CSR group."""
-    check_complete(store)
+    store = check_complete(store)
     column = Column(store.shape[0], partial(_from_csr, store), store.arrays)
     column.ndim, column.shape = 2, store.shape
     return column
@@ -286,8 +286,9 @@ def _masked_in_zarr(group: zarr.Group, name: str, categorical: bool) -> MaskedCo
     first, second = parts
     if categorical and first.dtype.kind not in "iu":
         raise DataError(f"{where}: array 'codes' has dtype {first.dtype}; it should hold integers")
-    for part in parts if categorical else parts[:1]:  # not the mask, of which most chunks are empty
-        check_filled(part, name)
+    first = check_filled(first, name)
+    if categorical:  # not the mask, of which most chunks are empty
+        second = check_filled(second, name)
     if not categorical and (second.shape != first.shape or second.dtype.kind != "b"):
         raise DataError(f"{where}: array 'mask' should hold a bool for each of the {first.shape[0]} values")
     if not categorical:
@@ -313,8 +314,7 @@ def in_zarr(column: Any, name: str) -> Any:
             raise ValueError(f"{name}: group {column.path!r} of encoding-type {kind!r} is not a column of labels")
         return _masked_in_zarr(column, name, kind == "categorical")
     check_column_shape(column, name)
-    check_filled(check_layout(column), name)
-    return in_array(column)
+    return in_array(check_filled(check_layout(column), name))
 
 
 def known_classes(y: Any, group: Any, n_rows: int | None) -> tuple[int | None, int]:

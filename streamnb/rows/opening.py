@@ -119,8 +119,7 @@ def _shaped(X: Any, y: Any, weight: Any, labelled: Labelled, group: Any) -> Sour
     elif isinstance(X, zarr.Array):
         if X.ndim != 2 or X.dtype.kind not in "buif":
             raise ValueError(f"X: array {X.path!r} has shape {X.shape} and dtype {X.dtype}; it should be 2-D numbers")
-        X, kind = check_layout(X), ZarrSource
-        check_filled(X, "X")
+        X, kind = check_filled(check_layout(X), "X"), ZarrSource
     elif not isinstance(X, HDF5Matrix):
         X, kind = as_csr(X, "X") if sp.issparse(X) else as_matrix(X), ArraySource
     row_checks.check_min_size(*X.shape)

@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
+from itertools import islice, product
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -25,9 +25,10 @@ from zarr.core.sync import sync
 from zarr.storage import LocalStore, MemoryStore, WrapperStore, ZipStore
 
 from streamnb.core import memory, stored_files
-from streamnb.core.messages import DataError, warn
+from streamnb.core.messages import DataError, listed, warn
 
 EMPTY_CHUNKS = "write_empty_chunks"  # an attribute of arrays: False says that chunks of the fill value are not written
+ALL_FOUND = "streamnb_all_chunks_found"  # an attribute of opened arrays, never written, that had all chunks
 T = TypeVar("T")
 FEATURE_NAMES = "feature_names"  # an array of strings in a group written by `write_csr`, if names were given
 CSRArrays = tuple[np.ndarray | None, np.ndarray, np.ndarray]  # data, indices, indptr
@@ -138,12 +139,19 @@ def with_fast_codecs(array: zarr.Array) -> zarr.Array:
         return zarr.Array(type(opened)(metadata=metadata, store_path=opened.store_path))
 
 
-def check_complete(store: "CSRStore") -> None:
-    """Refuse missing chunks of a CSR matrix, which zarr reads as zeros, unless its writer may have left out zeros."""
+def check_complete(store: "CSRStore") -> "CSRStore":
+    """Refuse missing chunks of a CSR matrix, which zarr reads as zeros, unless its writer may have left out zeros.
+
+    The store is returned, with a note on each array that has all chunks.
+    """
     found = with_retries(lambda: sync(_stored_keys(store.arrays)), store.data.store)
-    for array, stored in zip(store.arrays, found, strict=True):
-        missing = [] if array.attrs.get(EMPTY_CHUNKS) is False else _missing(array, stored)
+    noted: dict[str, Any] = {}
+    for name, array, stored in zip(("data", "indices", "indptr"), store.arrays, found, strict=True):
+        if array.attrs.get(EMPTY_CHUNKS) is False:
+            continue
+        missing = _missing(array, stored)
         if not missing:
+            noted[name] = _with_all_found(array)
             continue
         what = (
             f"{_lacking(array, len(missing))}; copy the store again, or write it anew with snb.write_csr (zarr leaves "
@@ -156,6 +164,14 @@ def check_complete(store: "CSRStore") -> None:
             warn(f"X: {what}. Its rows count as having column 0; if they do, set array.attrs['{EMPTY_CHUNKS}'] = False")
         elif array is not store.indptr or not _are_empty_rows(store, missing, unit):
             raise DataError(what)
+    return store._replace(**noted)
+
+
+def _with_all_found(array: zarr.Array) -> zarr.Array:
+    """The array, with the note that no chunk was missing."""
+    opened = array.async_array
+    metadata = opened.metadata.update_attributes({**array.attrs, ALL_FOUND: True})
+    return zarr.Array(type(opened)(metadata=metadata, store_path=opened.store_path))
 
 
 def _are_empty_rows(store: "CSRStore", missing: list[tuple[int, ...]], unit: int) -> bool:
@@ -176,18 +192,18 @@ def _are_first_columns(store: "CSRStore", missing: list[tuple[int, ...]], unit: 
     return bool(np.isin(np.concatenate(inside), ends).all())
 
 
-def check_filled(array: zarr.Array, name: str) -> None:
+def check_filled(array: zarr.Array, name: str) -> zarr.Array:
     """Refuse labels, weights or groups that lack chunks, which zarr would read as the fill value; warn of rows that do.
 
     A column of AnnData is warned of, too: its stores are written without empty chunks. An array whose attributes say
-    that empty chunks are not written is taken as it is.
+    that empty chunks are not written is taken as it is. The array is returned, with a note if it has all chunks.
     """
     if array.attrs.get(EMPTY_CHUNKS) is False:
-        return
+        return array
     stored = with_retries(lambda: sync(_stored_keys([array])), array.store)[0]
     missing = len(_missing(array, stored))
     if missing == 0 or not (stored or is_remote(array.store)):  # who reads a local store that is gone names it
-        return
+        return _with_all_found(array)
     fill = repr(np.asarray(array.fill_value).item())
     what = f"{name}: {_lacking(array, missing)}, whose values count as {fill}; copy the store again"
     cure = f"if its writer left out chunks of {fill}, say so: array.attrs['{EMPTY_CHUNKS}'] = False"
@@ -195,6 +211,7 @@ def check_filled(array: zarr.Array, name: str) -> None:
         warn(f"{what}, or {cure}")
     else:
         raise DataError(f"{what}; {cure}, or pass {name}=array[:]")
+    return array
 
 
 def _lacking(array: zarr.Array, missing: int) -> str:
@@ -227,14 +244,15 @@ async def _stored_keys(arrays: Iterable[zarr.Array]) -> list[set[str]]:
             listed = {key async for key in array.store.list_prefix(f"{prefix}/" if prefix else "")}
         except Exception:  # of any type, where a server has no lists
             listed = set()
-        return await _answered_keys(array) if not listed and is_remote(array.store) else listed
+        everywhere = np.ndindex(*_grid(array))
+        return await _answered_keys(array, everywhere) if not listed and is_remote(array.store) else listed
 
     return await asyncio.gather(*map(of_one, arrays))
 
 
-async def _answered_keys(array: zarr.Array) -> set[str]:
-    """The keys of the chunks that a store tells the size of."""
-    keys = (_key(array, at) for at in np.ndindex(*_grid(array)))
+async def _answered_keys(array: zarr.Array, places: Iterable[tuple[int, ...]]) -> set[str]:
+    """The keys of those chunks that a store tells the size of."""
+    keys = (_key(array, at) for at in places)
     found = set()
     while some := list(islice(keys, AT_ONCE)):
         sizes = await asyncio.gather(*map(array.store.getsize, some), return_exceptions=True)
@@ -300,7 +318,8 @@ class Cursor:
         array = self._array
         try:
             longer = self._memory.empty((n_kept + stop - start, *array.shape[1:]), array.dtype)
-            with_retries(lambda: sync(_read_into(longer[n_kept:], array, start, stop)), array.store)
+            out, some = NDBuffer.from_numpy_array(longer[n_kept:]), slice(start, stop)
+            with_retries(lambda: sync(array.async_array.get_orthogonal_selection(some, out=out)), array.store)
         except Exception as error:  # codecs and stores raise errors of any type
             chunk, reason = _first_bad_chunk(array, start, stop, error)
             tried = cure = ""
@@ -310,6 +329,8 @@ class Cursor:
                 f"array {array.path!r} in {array.store}: chunk {chunk} cannot be read{tried} "
                 f"({type(reason).__name__}: {reason}); {cure}restore that chunk or write the store anew"
             ) from error
+        if array.attrs.get(ALL_FOUND):
+            _check_still_there(array, start, longer[n_kept:])
         if n_kept:
             longer[:n_kept] = held.result()[-n_kept:]
         return longer
@@ -337,8 +358,31 @@ class BufferPool:
         return array.reshape(shape)
 
 
-async def _read_into(out: np.ndarray, array: zarr.Array, start: int, stop: int) -> None:
-    await array.async_array.get_orthogonal_selection(slice(start, stop), out=NDBuffer.from_numpy_array(out))
+def _check_still_there(array: zarr.Array, start: int, read: np.ndarray) -> None:
+    """Refuse chunks that are gone since the array was opened, which zarr reads as the fill value.
+
+    Of the elements that were read, from `start` on, only chunks that hold nothing but this value are asked for.
+    """
+    unit, *widths = array.shards or array.chunks
+    _, *across = map(range, _grid(array))
+    filled = []
+    for at in product(range(start // unit, -(-(start + len(read)) // unit)), *across):
+        part = read[max(at[0] * unit - start, 0) : (at[0] + 1) * unit - start]
+        for k, width in zip(at[1:], widths, strict=True):
+            part = part[:, k * width : (k + 1) * width]
+        value = part.flat[0]
+        if array.fill_value not in (None, value) or (part[::64] != value).any():  # most differ within few values
+            continue
+        if not (part != value).any():
+            filled.append(at)
+    if not filled:
+        return
+    found = with_retries(lambda: sync(_answered_keys(array, filled)), array.store)
+    if gone := [_key(array, at) for at in filled if _key(array, at) not in found]:
+        raise DataError(
+            f"array {array.path!r} in {array.store} has lost {listed(gone)} since it was opened, whose values would "
+            f"count as {array.fill_value}; restore the store, and do not change it while it is read"
+        )
 
 
 def _first_bad_chunk(array: zarr.Array, start: int, stop: int, error: Exception) -> tuple[int, Exception]:

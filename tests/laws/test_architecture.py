@@ -68,18 +68,18 @@ DOORS = {  # who may import a library: rooms and modules, function bodies includ
 ABOVE = 4  # classes of ours in the order in which attributes of a public one are looked up, itself among them
 NAMED_ALIKE = {"_Positive": {"dispersion"}, "_Sum": {"parts"}}  # names that users, and files, have for both
 MOST = {  # `make house` prints what there is
-    "expression nodes": 329_300,
-    "statements": 49_960,
+    "expression nodes": 329_520,
+    "statements": 49_990,
     "nodes per statement": 6.59,  # fewer files have fewer imports, which are statements without nodes
     "classes": 710,
     "files": 273,
     "files with one importer": 43,
     "conditional expressions per 1,000 statements": 55.2,
     "starred arguments per 1,000 statements": 23.9,
-    "lines of tests": 58_900,
+    "lines of tests": 58_920,
 }
 MET = {  # functions, files and depth of a journey, and its reads of the rows
-    "LinearNB().fit(zarr)": (492, 56, 18, 1),
+    "LinearNB().fit(zarr)": (493, 56, 18, 1),
     "SoftmaxRegression().fit(parquet)": (906, 86, 25, 6),
     "evaluate(parquet,interval=0.95)": (342, 52, 19, 1),
     "AdditiveClassifier().fit(parquet)": (962, 87, 20, 4),

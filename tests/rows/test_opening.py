@@ -1,6 +1,8 @@
 """Rows in: every form of X and y gives the same bits, is read once, is left as it was, and is answered in kind."""
 
 import copy
+from dataclasses import dataclass
+from typing import Annotated
 
 import dask.array as da
 import numpy as np
@@ -10,7 +12,7 @@ import scipy.sparse as sp
 import zarr
 from hypothesis import given
 from hypothesis import strategies as st
-from zarr.storage import MemoryStore, WrapperStore
+from zarr.storage import MemoryStore
 
 import streamnb as snb
 from tests.support.strategies import (
@@ -131,18 +133,37 @@ def test_missing_chunks_of_labels_weights_and_groups_are_refused(name, zarr_form
     assert scan().n_rows == len(rows.y)
 
 
-class Unlisted(WrapperStore):
-    """A store that does not list its keys, as many web servers."""
+@dataclass
+class Total(snb.Statistic):
+    value: Annotated[float, np.add] = 0.0
 
-    def list_prefix(self, prefix):
-        raise ConnectionError("403")
+    def add(self, rows):
+        self.value = self.value + rows.X.sum() + rows.y.sum()
 
 
-def test_stores_that_list_no_keys_are_read():
-    rows = example()
-    array = zarr.create_array(MemoryStore(), data=rows.x, chunks=(7, 9))
-    unlisted = zarr.open_array(Unlisted(array.store), mode="r")
-    assert same_sums(snb.scan(unlisted, rows.y), sums_of(rows, weighted=False))
+def read_before_and_after(change):
+    """The totals of two reads; the rows are opened once."""
+    (before,) = yield [snb.Pass(Total())]
+    change()
+    (after,) = yield [snb.Pass(Total())]
+    return before.value, after.value
+
+
+@pytest.mark.parametrize("lost", ["X/c/1/1", "shards/c/1/1", "y/c/1", "data/c/0", "indices/c/0", "indptr/c/0"])
+def test_chunks_that_are_lost_after_opening_are_named_and_chunks_of_zeros_are_read(lost, tmp_path):
+    rows, store = example(), tmp_path / "x.zarr"
+    n_rows, name = len(rows.y), lost.partition("/")[0]
+    x = np.hstack([np.zeros((n_rows, 3)), rows.x[:, :6]])  # the first column of chunks holds zeros
+    snb.write_csr(store, [(x, np.arange(n_rows))], n_features=9)
+    group = zarr.open_group(store)
+    group.create_array("X", data=x, chunks=(2, 3), config=FULL)
+    group.create_array("shards", data=x, chunks=(2, 3), shards=(4, 3), config=FULL)
+    group.create_array("y", data=np.arange(n_rows) // 5, chunks=(5,), config=FULL, overwrite=True)
+    x = group[name] if name in ("X", "shards") else group
+    before, after = snb.drive(read_before_and_after(lambda: None), x, group["y"])
+    assert before == after > 0
+    with pytest.raises(snb.DataError, match=rf"array '{name}' in .* has lost \['{lost}'\] since it was opened"):
+        snb.drive(read_before_and_after((store / lost).unlink), x, group["y"])
 
 
 def test_columns_of_anndata_whose_first_category_fills_chunks_are_read_with_a_warning(tmp_path):

@@ -1,5 +1,7 @@
 """Zarr stores on a web server that lists no files, and how many requests they take."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,6 +9,7 @@ import zarr
 
 import streamnb as snb
 from streamnb.core import stored_files
+from tests.rows.test_opening import read_before_and_after
 from tests.support.web_server import serving
 
 pytestmark = pytest.mark.process
@@ -72,11 +75,12 @@ def test_a_chunk_that_the_server_has_cut_short_is_named(server, rows, tmp_path, 
         snb.scan(url, "y")
 
 
-def test_a_dense_store_that_lacks_a_chunk_is_warned_of(server, rows, tmp_path):
+def test_a_dense_store_that_loses_a_chunk_is_refused_and_one_that_lacks_it_is_warned_of(server, rows, tmp_path):
     group = zarr.create_group(tmp_path / "rows.zarr")
     group.create_array("X", data=rows[0].toarray(), chunks=(600, 40))
     group.create_array("y", data=rows[1], chunks=(3_000,))
     url = put(server, tmp_path / "rows.zarr")
-    del server.files["/rows.zarr/X/c/2/0"]
+    with pytest.raises(snb.DataError, match=r"array 'X' in .* has lost \['X/c/2/0'\] since it was opened"):
+        snb.drive(read_before_and_after(partial(server.files.pop, "/rows.zarr/X/c/2/0")), url, "y")
     with pytest.warns(snb.StreamnbWarning, match="lacks 1 of its 5 chunks"):
         snb.scan(url, "y")
