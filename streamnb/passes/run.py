@@ -148,15 +148,15 @@ class Team:
                 if self._error is None:
                     with clock:
                         self._task.add(partial, block)
-            except BaseException as error:
+                del block  # so that its memory is free while the next is awaited
+                if n_added > COUNTED and n_added % COUNTED:  # counting bytes takes time
+                    continue
+                with self._lock:
+                    leaves = len(self._members) > 1 and self._largest() * len(self._members) > self._most_bytes
+                    if leaves:
+                        self._members = [member for member in self._members if member is not partial]
+            except BaseException as error:  # whatever happens, blocks are taken, as `add` waits for that
                 self._error = error
-            del block  # so that its memory is free while the next is awaited
-            if n_added > COUNTED and n_added % COUNTED:  # counting bytes takes time
-                continue
-            with self._lock:
-                leaves = len(self._members) > 1 and self._largest() * len(self._members) > self._most_bytes
-                if leaves:
-                    self._members = [member for member in self._members if member is not partial]
         return [partial.finish()] if n_added and self._error is None else []
 
 

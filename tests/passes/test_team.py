@@ -67,6 +67,27 @@ def test_an_error_in_a_thread_is_raised_and_ends_all(n_more):
     assert threads() == []
 
 
+class Uncounted(Sum):
+    @property
+    def nbytes(self):
+        if self.total > 1:
+            raise ValueError("bytes")
+        return SMALL
+
+    @nbytes.setter
+    def nbytes(self, value): ...
+
+
+def test_an_error_while_bytes_are_counted_is_raised_and_nobody_waits(monkeypatch):
+    monkeypatch.setitem(globals(), "Sum", Uncounted)
+    barrier = threading.Barrier(2, timeout=60)
+    with pytest.raises(ValueError, match="bytes"), Team(Task(lambda number: number > 1 and barrier.wait()), 2) as team:
+        for number in (1, 2, 2, 3, 3):
+            team.add(number)
+        team.totals()
+    assert threads() == []
+
+
 def test_an_error_beside_the_threads_leaves_none_behind():
     with pytest.raises(KeyboardInterrupt), Team(Task(), 2) as team:
         team.add(1)
