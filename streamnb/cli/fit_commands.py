@@ -6,8 +6,6 @@ from typing import Any
 
 import click
 
-from streamnb.additive.classifier import AdditiveClassifier
-from streamnb.additive.regressor import LOSSES, AdditiveRegressor
 from streamnb.cli.given import (
     DATA,
     KEEP_STATS,
@@ -20,6 +18,7 @@ from streamnb.cli.given import (
     SEQUENCES,
     TABLE,
     TRANSFORM,
+    connected,
     given_names,
     new_file_option,
     new_place,
@@ -27,39 +26,12 @@ from streamnb.cli.given import (
     rows_of,
 )
 from streamnb.cli.saying import say
-from streamnb.cli.sharing_commands import folds_of, leave, of_sites
-from streamnb.estimators.chosen import ElasticNetCV
-from streamnb.estimators.crammer_singer import CrammerSingerSVMCV
-from streamnb.estimators.generalized import GammaRegressorCV, PoissonRegressorCV
-from streamnb.estimators.linear_nb import LinearNB
-from streamnb.estimators.linear_nb_cv import LinearNBCV
-from streamnb.estimators.trained_models import (
-    LeastSquaresClassifier,
-    LeastSquaresClassifierCV,
-    MarginClassifier,
-    MarginClassifierCV,
-    SoftmaxRegression,
-    SoftmaxRegressionCV,
-)
-from streamnb.passes.dask_workers import connected
-from streamnb.problem.penalties import L1, L2, Penalty, TopK
-from streamnb.searching.searching import search as find
 
 SMOOTHING_OF_KMERS = 0.001  # as QIIME 2 has it
 NAMED = 100_000  # tokens at most that are kept to name columns of texts
-READS = {
-    "softmax": SoftmaxRegressionCV,
-    "margin": MarginClassifierCV,
-    "crammer-singer": CrammerSingerSVMCV,
-    "least-squares": LeastSquaresClassifierCV,
-}
-AT_L2 = {"softmax": SoftmaxRegression, "margin": MarginClassifier, "least-squares": LeastSquaresClassifier}
-OF_NUMBERS: dict[str, Any] = {
-    "elastic-net": partial(ElasticNetCV, [0.0, 0.5, 1.0], standardize=True),
-    "poisson": PoissonRegressorCV,
-    "gamma": GammaRegressorCV,
-}
-CURVES = {f"additive-{loss}": loss for loss in LOSSES}
+READS = "softmax", "margin", "crammer-singer", "least-squares"
+OF_NUMBERS = "elastic-net", "poisson", "gamma"
+CURVES = [f"additive-{loss}" for loss in ("squared", "poisson", "gamma", "tweedie", "absolute", "quantile")]
 OF_FOLDS = "cv", "scoring", "seed"
 OF_ROWS = "transform", "normalize", "idf"
 OF_BAYES = "family", "penalty", "scheme", "smoothing"
@@ -72,8 +44,10 @@ NOT_TAKEN = {
 }
 
 
-def penalty_of(given: str) -> Penalty | None:
+def penalty_of(given: str) -> Any:
     """Parse a penalty: its name, a scale after a colon, a tau after an equals sign."""
+    from streamnb.problem.penalties import L1, L2, TopK
+
     name, _, tau = given.partition("=")
     name, _, scale = name.partition(":")
     if given == "none":
@@ -96,7 +70,6 @@ def _one(numbers: list[Any] | None) -> Any:
 
 
 @click.command()
-@click.argument("data")
 @DATA
 @TABLE
 @SEQUENCES
@@ -145,22 +118,53 @@ def fit(data: str, out: str, stats: bool, force: bool, client: str | None, **set
     path = new_place(out, force)
     if Path(data).suffix == ".snb":
         refuse([name for name in given_names() if name not in OF_SITES], f"is of rows, and {data} holds no rows")
+        from streamnb.cli.sharing_commands import folds_of, leave, of_sites
+
         shared = of_sites(data, sums=settings["model"] == "bayes")
         families = settings["family"].split(",")
         settings |= {name: value for name, value in folds_of(shared).items() if name not in given_names()}
         leave(shared.fit(*(_model({**settings, "family": family}) for family in families)), path, stats)
         return
-    if settings["offset"] is not None and settings["model"] not in ("poisson", "gamma", *CURVES):
-        raise click.UsageError("--offset is for --model poisson, gamma and those of curves, such as additive-poisson")
+    if settings["model"] not in ("poisson", "gamma", *CURVES):
+        refuse(["offset"], "is for --model poisson, gamma and those of curves, such as additive-poisson")
     if settings["model"] != "additive-quantile":
         refuse(["quantile"], "is for --model additive-quantile")
     model = _model(settings)
     run = {name: settings[name] for name in ("n_threads", "memory_limit", "checkpoint", "layer", "keep")}
     with connected(client):
         X, per_row = rows_of(data, settings, NAMED)
-        per_row |= {} if settings["offset"] is None else {"offset": settings["offset"]}
+        if settings["offset"] is not None:
+            per_row["offset"] = settings["offset"]
         model.fit(X, **per_row, progress=True, **run)
+    from streamnb.cli.sharing_commands import leave
+
     leave(model, path, stats)
+
+
+def choosing() -> dict[str, Any]:
+    """The estimators of several reads that choose their penalty on folds, by the names of --model."""
+    from streamnb.estimators import chosen, crammer_singer, generalized, trained_models
+
+    return {
+        "softmax": trained_models.SoftmaxRegressionCV,
+        "margin": trained_models.MarginClassifierCV,
+        "crammer-singer": crammer_singer.CrammerSingerSVMCV,
+        "least-squares": trained_models.LeastSquaresClassifierCV,
+        "elastic-net": partial(chosen.ElasticNetCV, [0.0, 0.5, 1.0], standardize=True),
+        "poisson": generalized.PoissonRegressorCV,
+        "gamma": generalized.GammaRegressorCV,
+    }
+
+
+def at_l2() -> dict[str, Any]:
+    """The estimators that take --l2."""
+    from streamnb.estimators import trained_models
+
+    return {
+        "softmax": trained_models.SoftmaxRegression,
+        "margin": trained_models.MarginClassifier,
+        "least-squares": trained_models.LeastSquaresClassifier,
+    }
 
 
 def _model(settings: dict[str, Any]) -> Any:
@@ -171,18 +175,25 @@ def _model(settings: dict[str, Any]) -> Any:
     of_folds = {"folds": settings["cv"], "seed": settings["seed"]}
     scoring = {"scoring": settings["scoring"]} if settings["scoring"] else {}
     if named == "additive":
+        from streamnb.additive.classifier import AdditiveClassifier
+
         return AdditiveClassifier(**of_folds, **scoring)
     if named in CURVES:
-        return AdditiveRegressor(CURVES[named], quantile=settings["quantile"], **of_folds)
+        from streamnb.additive.regressor import AdditiveRegressor
+
+        return AdditiveRegressor(named.removeprefix("additive-"), quantile=settings["quantile"], **of_folds)
     if named in OF_NUMBERS:
-        return OF_NUMBERS[named](**of_folds, rule=settings["rule"])
-    if settings["l2"] is not None and named in AT_L2:
+        return choosing()[named](**of_folds, rule=settings["rule"])
+    if settings["l2"] is not None and named in at_l2():
         refuse((*OF_FOLDS, "rule"), "is for choosing, and --l2 leaves nothing to choose")
-        return AT_L2[named](settings["l2"], **rows)
+        return at_l2()[named](settings["l2"], **rows)
     refuse(("l2",), f"is not for --model {named}")
     validation = {**of_folds, "rule": settings["rule"], **scoring}
     if named != "bayes":
-        return READS[named](**rows, **validation)
+        return choosing()[named](**rows, **validation)
+    from streamnb.estimators.linear_nb import LinearNB
+    from streamnb.estimators.linear_nb_cv import LinearNBCV
+
     penalty = penalty_of(settings["penalty"])
     smoothing = "auto" if settings["smoothing"] is None else settings["smoothing"]
     options = {"scheme": settings["scheme"], "smoothing": smoothing, **rows}
@@ -193,7 +204,6 @@ def _model(settings: dict[str, Any]) -> Any:
 
 
 @click.command()
-@click.argument("data")
 @DATA
 @TABLE
 @RUN
@@ -228,13 +238,14 @@ def search(data: str, out: str, stats: bool, force: bool, client: str | None, **
     Example: streamnb search homes.parquet --y price -o m.snb
     """
     path = new_place(out, force)
-    named = {name: list(settings[name]) or None for name in ("families", "transforms")} | {"folds": settings["cv"]}
-    run = {
-        name: settings[name] for name in ("budget", "task", "positive", "offset", "seed", "n_threads", "memory_limit")
-    }
+    from streamnb.searching.searching import search
+
+    options: dict[str, Any] = {name: list(settings[name]) or None for name in ("families", "transforms")}
+    names = "budget", "task", "scoring", "positive", "offset", "seed", "n_threads", "memory_limit"
+    options |= {name: settings[name] for name in names}
     with connected(client):
         X, per_row = rows_of(data, settings, NAMED)
-        result = find(X, **per_row, **named, **run, scoring=settings["scoring"], show=False, progress=True)
+        result = search(X, **per_row, **options, folds=settings["cv"], show=False, progress=True)
     result.best_.save(path, stats=stats)
     click.echo(result)
     say(f"{out}: {result.best_}")

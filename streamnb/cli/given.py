@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,16 @@ def bins_of(given: str) -> dict[str, Any]:
     return {"bins": by_name(lambda n: None if n == "none" else int(n))(given)}
 
 
+def existing(path: str) -> str:
+    """Refuse a path of nothing, before the slow imports; URLs and patterns are looked at later."""
+    if not is_url(path) and not any(sign in path for sign in "*?["):
+        put_back(Path(path))  # if a command was killed while it replaced this store
+        if not Path(path).exists():
+            raise click.BadParameter(f"there is no {path!r}")
+    return path
+
+
+THERE = Parsed(existing)
 NAMES = Parsed(lambda given: given.split(",") if given else None)
 SCORINGS = Parsed(lambda given: given.split(","))
 TRANSFORM = Parsed(steps_of)
@@ -86,10 +97,6 @@ BINS = Parsed(bins_of, "a number of bins or none, of all columns or by name: 16,
 
 def rows_of(path: str, settings: dict[str, Any], keep_tokens: int | None = None) -> tuple[Any, dict[str, Any]]:
     """X as a path, a table of chosen columns or texts, and the keywords for labels, weights and groups."""
-    if not is_url(path) and not any(sign in path for sign in "*?["):
-        put_back(Path(path))  # if a command was killed while it replaced this store
-        if not Path(path).exists():
-            raise click.BadParameter(f"there is no {path!r}", param_hint="DATA")
     y, weight, groups = (settings.get(name) for name in ("y", "weight", "groups"))
     of_groups = {} if groups is None else {"groups": groups}
     chosen = [name for name in TABLE_OPTIONS if settings.get(name)]
@@ -145,8 +152,6 @@ def saved(
     path: str, hint: str, who: str = "fit or search", kinds: tuple[type, ...] = (object,), read: Callable = load
 ) -> Any:
     """Load an object of one of these kinds from a file that the commands `who` write; `hint` names the argument."""
-    if not is_url(path) and not Path(path).exists():
-        raise click.BadParameter(f"there is no {path!r}", param_hint=hint)
     if not is_url(path) and not _may_be_saved(Path(path)):
         raise click.BadParameter(f"{path!r} is no file that {who} wrote", param_hint=hint)
     loaded = read(path)
@@ -210,6 +215,15 @@ def refuse(not_taken: Iterable[str], why: str) -> None:
 def is_folder(out: str) -> bool:
     """Whether parts are written: to a folder, or to a path or URL without a file extension."""
     return bool("://" in out or out.endswith("/") or Path(out).is_dir() or not Path(out).suffix)
+
+
+def connected(client: str | None) -> Any:
+    """The cluster whose scheduler has this address, while a command runs; None for this machine."""
+    if client is None:
+        return nullcontext()
+    from streamnb.passes.dask_workers import connected
+
+    return connected(client)
 
 
 def parts_options(settings: dict[str, Any]) -> dict[str, Any]:
@@ -298,7 +312,9 @@ SEQUENCES = options(
     click.option("--k", type=click.IntRange(1, 12), default=7, show_default=True, help="Letters of a k-mer."),
     click.option("--both-strands", is_flag=True, help="Count a k-mer and its reverse complement together."),
 )
-DATA = options(ROWS, click.option("--layer", help="Layer of AnnData."))
+OF_DATA = click.argument("data", type=THERE)
+OF_MODEL = click.argument("model", type=THERE)
+DATA = options(OF_DATA, ROWS, click.option("--layer", help="Layer of AnnData."))
 TABLE = options(
     click.option(
         "--columns", type=NAMES, help="Columns of a table that are features, split at commas; all others by default."

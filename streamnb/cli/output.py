@@ -51,9 +51,7 @@ def new_store(store: str, force: bool) -> Iterator[str]:
     if "://" in store:
         yield store
         return
-    path = new_file(store, force, "STORE")
-    assert path is not None
-    with replacing_folder(path) as new:
+    with replacing_folder(Path(new_file(store, force, "STORE") or store)) as new:
         yield str(new)
 
 

@@ -1,7 +1,6 @@
 """The command that predicts; a light model and few rows need little more than NumPy."""
 
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,8 +12,12 @@ from streamnb.cli.given import (
     CLIENT,
     NAMES,
     NGRAMS,
+    OF_MODEL,
     OFFSET,
     PARTS,
+    Parsed,
+    connected,
+    existing,
     is_folder,
     model_of,
     new_file,
@@ -35,8 +38,8 @@ OF_PARTS = "format", "keep", "errors", "whole_files"
 
 
 @click.command()
-@click.argument("model")
-@click.argument("data")
+@OF_MODEL
+@click.argument("data", type=Parsed(lambda path: path if path == "-" else existing(path)))
 @click.option("--proba", is_flag=True, help="Probabilities of all classes as well.")
 @click.option("--scores", is_flag=True, help="Scores of decision_function as well.")
 @click.option("--interval", type=click.FloatRange(0, 1, True, True), help="Of a regression: with such intervals, .9.")
@@ -77,7 +80,7 @@ def predict(model: str, data: str, out: str | None, **settings: Any) -> None:
         options = {**chosen, "keep": settings["keep"] or [], **parts_options(settings)}
         from streamnb.corpora.predictions import write_predictions
 
-        with _connected(settings["client"]):
+        with connected(settings["client"]):
             say(str(write_predictions(model_of(model), data, out, **options)))
         return
     refuse(OF_PARTS, "is for parts in a folder, and -o is none")
@@ -91,22 +94,12 @@ def predict(model: str, data: str, out: str | None, **settings: Any) -> None:
         raise click.BadParameter(f"{model!r} predicts classes; use --proba", param_hint="--interval")
     if settings["offset"] is not None and not hasattr(fitted, "max_passes"):
         raise click.BadParameter(f"{model!r} is no model of counts or amounts", param_hint="--offset")
-    if settings["interval"] is not None or settings["offset"] is not None:
-        how = {name: settings[name] for name in ("interval", "offset") if settings[name] is not None}
-        with _connected(settings["client"]):
-            found = np.asarray(fitted.predict(X, **how)).reshape(-1, 3 if "interval" in how else 1)
-        write_table(dict(zip(("prediction", "lower", "upper"), found.T, strict=False)), path)
-        return
-    if ranks:
-        if not hasattr(fitted, "predict_ranks"):
-            raise click.BadParameter(f"{model!r} has no ranks; fit it with its statistics", param_hint="MODEL")
-        with _connected(settings["client"]):
-            taxa = fitted.predict_ranks(X, settings["confidence"])
-        write_table({name: column.to_numpy() for name, column in taxa.items()}, path)
-        return
+    if ranks and not hasattr(fitted, "predict_ranks"):
+        raise click.BadParameter(f"{model!r} has no ranks; fit it with its statistics", param_hint="MODEL")
+    how = {name: settings[name] for name in ("interval", "offset") if settings[name] is not None}
     columns = dict[str, np.ndarray]()
     encoding: Any = vars(fitted).get("encoding") or getattr(fitted, "encoding_", None)
-    if class_name(encoding) == "KMers":
+    if class_name(encoding) == "KMers" and not ranks and not how:
         from streamnb.estimators.annotating import identifiers_of
 
         encoding = getattr(fitted, "encoding", encoding)  # made, if it was not yet
@@ -114,8 +107,15 @@ def predict(model: str, data: str, out: str | None, **settings: Any) -> None:
             X = encoding.encode(X)
             if path is None or path.suffix != ".npy":  # which holds numbers or labels alone
                 columns["read"] = np.array(identifiers_of(X))
-    with _connected(settings["client"]):
-        columns |= said(fitted, X, settings["proba"], settings["scores"])
+    with connected(settings["client"]):
+        if how:
+            found = np.asarray(fitted.predict(X, **how)).reshape(-1, 3 if "interval" in how else 1)
+            columns = dict(zip(("prediction", "lower", "upper"), found.T, strict=False))
+        elif ranks:
+            taxa = fitted.predict_ranks(X, settings["confidence"])
+            columns = {name: column.to_numpy() for name, column in taxa.items()}
+        else:
+            columns |= said(fitted, X, settings["proba"], settings["scores"])
     write_table(columns, path)
 
 
@@ -126,11 +126,3 @@ def _standard_input() -> str:
     path = Path(folder) / ("stdin.jsonl" if given.lstrip().startswith(b"{") else "stdin.csv")
     path.write_bytes(given)
     return str(path)
-
-
-def _connected(client: str | None) -> Any:
-    if client is None:
-        return nullcontext()
-    from streamnb.passes.dask_workers import connected
-
-    return connected(client)

@@ -11,13 +11,17 @@ from streamnb.cli.given import (
     FORCE,
     JUDGED,
     NAMES,
+    OF_DATA,
+    OF_MODEL,
     PARTS,
     ROWS,
     SUMS_LIMIT,
     TABLE,
+    THERE,
     Parsed,
     by_name,
     class_of,
+    connected,
     model_of,
     new_file,
     new_place,
@@ -29,17 +33,8 @@ from streamnb.cli.output import new_store, write_json
 from streamnb.cli.saying import say
 from streamnb.core.frames import whole
 from streamnb.core.stored_files import replacing
-from streamnb.corpora.selecting import select as select_rows
-from streamnb.encoding.converting import convert as convert_rows
-from streamnb.evaluation.evaluating import evaluate as judge
 from streamnb.models.portable import PortableModel, PortableRegression
-from streamnb.passes.dask_workers import connected
-from streamnb.reporting.report import RowsToJudge, write_report
 from streamnb.rows.files import size_of
-from streamnb.scanning.describing import describe as describe_rows
-from streamnb.scanning.planning import plan as plan_scan
-from streamnb.searching.search_result import Search
-from streamnb.searching.warming import warming
 
 SHARES, NUMBERS = (Parsed(by_name(kind), "a number, or numbers by label: en=5,de=2") for kind in (float, int))
 MOVED = 3  # the exit status of drift
@@ -48,9 +43,8 @@ OF_ROWS = "y", "weight", "text", "groups", "by", "against", "interval", "positiv
 
 
 @click.command()
-@click.argument("data")
-@click.argument("store")
 @DATA
+@click.argument("store")
 @TABLE
 @click.option("--groups", help="Name of the groups stored with the rows, or of a column.")
 @click.option("--client", help="Address of a Dask scheduler whose workers read and encode; it is written here.")
@@ -60,14 +54,15 @@ def convert(data: str, store: str, client: str | None, force: bool, **settings: 
 
     Example: streamnb convert flights.parquet flights.zarr --y late --hash tailnum,route --bins distance=20
     """
+    from streamnb.encoding.converting import convert
+
     with new_store(store, force) as place, connected(client):
         X, per_row = rows_of(data, settings)
-        convert_rows(X, place, **per_row, layer=settings["layer"])
+        convert(X, place, **per_row, layer=settings["layer"])
     say(f"{store} is written")
 
 
 @click.command()
-@click.argument("data")
 @DATA
 @TABLE
 @click.option("--folds", type=int, help="Folds of a cross-validation.")
@@ -77,12 +72,14 @@ def plan(data: str, folds: int | None, memory_limit: str | None, **settings: Any
 
     Example: streamnb plan store.zarr --y y --folds 5
     """
+    from streamnb.scanning.planning import plan
+
     X, per_row = rows_of(data, settings)
-    click.echo(plan_scan(X, per_row.get("y"), folds=folds, memory_limit=memory_limit, layer=settings["layer"]))
+    click.echo(plan(X, per_row.get("y"), folds=folds, memory_limit=memory_limit, layer=settings["layer"]))
 
 
 @click.command()
-@click.argument("data")
+@OF_DATA
 @click.option("--y", help="The column of labels, or of numbers to predict.")
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
 @click.option("-o", "out", help="A page of HTML; text to stdout by default.")
@@ -93,9 +90,11 @@ def describe(data: str, y: str | None, as_json: bool, out: str | None, client: s
 
     Example: streamnb describe flights.parquet --y late
     """
+    from streamnb.scanning.describing import describe
+
     path, (X, per_row) = new_file(out, force), rows_of(data, {"y": y, "text": None})
     with connected(client):
-        found = describe_rows(X, per_row["y"])
+        found = describe(X, per_row["y"])
     if as_json:
         write_json(found.to_dict())
     elif path is None:
@@ -106,8 +105,8 @@ def describe(data: str, y: str | None, as_json: bool, out: str | None, client: s
 
 
 @click.command()
-@click.argument("models", nargs=-1, required=True)
-@click.argument("data")
+@click.argument("models", type=THERE, nargs=-1, required=True)
+@OF_DATA
 @click.option("-o", "out", required=True, help="Folder or URL for the parts.")
 @click.option("--label", help="The class that is wanted.")
 @click.option("--threshold", type=float, help="Keep rows with at least this probability of the label.")
@@ -142,32 +141,24 @@ def select(models: tuple[str, ...], data: str, out: str, client: str | None, **s
     named = {Path(path).stem: model_of(path) for path in models}
     if len(named) < len(models):
         raise click.BadParameter("two models have one name; rename a file", param_hint="MODELS")
+    from streamnb.corpora.selecting import select
+
     names = "label", *WAYS, "seed", "drop_repeats", "force"
     chosen = {name: settings[name] for name in names}
     with connected(client):
         options = {**chosen, "score": settings["score"] or None, **parts_options(settings)}
-        say(str(select_rows(named if len(named) > 1 else next(iter(named.values())), data, out, **options)))
+        say(str(select(named if len(named) > 1 else next(iter(named.values())), data, out, **options)))
 
 
 @click.command()
-@click.argument("model")
-@click.argument("data")
+@OF_MODEL
+@OF_DATA
 @ROWS
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
 @click.option("--interval", type=float, help="Confidence of intervals, such as .95; none by default.")
 @JUDGED
 @CLIENT
-def evaluate(
-    model: str,
-    data: str,
-    as_json: bool,
-    interval: float | None,
-    by: list[str] | None,
-    positive: str | None,
-    offset: str | None,
-    client: str | None,
-    **settings: Any,
-) -> None:
+def evaluate(model: str, data: str, as_json: bool, client: str | None, **settings: Any) -> None:
     """Judge a model on rows whose labels are known.
 
     Example: streamnb evaluate m.snb test.zarr --y y
@@ -175,23 +166,27 @@ def evaluate(
     Example: streamnb evaluate m.snb test.parquet --y late --interval 0.95 --by hospital
     """
     fitted, (X, per_row) = model_of(model), rows_of(data, settings)
+    from streamnb.evaluation.evaluating import evaluate
+
+    how = {name: settings[name] for name in ("interval", "by", "offset")}
     with connected(client):
-        how = {"interval": interval, "by": by, "positive": class_of(fitted, positive), "offset": offset}
-        evaluation = judge(fitted, X, **per_row, **how)
+        found = evaluate(fitted, X, **per_row, **how, positive=class_of(fitted, settings["positive"]))
     if as_json:
-        write_json(evaluation.summary() | ({"slices": evaluation.slices.to_dict("records")} if by else {}))
-    else:
-        click.echo(f"{evaluation}\n{evaluation.slices.to_string(index=False)}" if by else evaluation)
+        write_json(found.summary() | ({"slices": found.slices.to_dict("records")} if settings["by"] else {}))
+        return
+    click.echo(found)
+    if settings["by"]:
+        click.echo(found.slices.to_string(index=False))
 
 
 @click.command()
-@click.argument("model")
-@click.argument("data", required=False)
+@OF_MODEL
+@click.argument("data", type=THERE, required=False)
 @ROWS
 @click.option("-o", "out", default="report.html", show_default=True, help="The page.")
 @click.option("--interval", type=float, default=0.95, show_default=True, help="Confidence of intervals.")
 @JUDGED
-@click.option("--against", help="A second set of rows, to show what differs from DATA.")
+@click.option("--against", type=THERE, help="A second set of rows, to show what differs from DATA.")
 @CLIENT
 @FORCE
 def report(model: str, data: str | None, out: str, **settings: Any) -> None:
@@ -201,7 +196,10 @@ def report(model: str, data: str | None, out: str, **settings: Any) -> None:
 
     Example: streamnb report m.snb test.parquet --y late --by city -o report.html
     """
-    path = new_file(out, settings["force"])
+    path = Path(new_file(out, settings["force"]) or out)
+    from streamnb.reporting.report import RowsToJudge, write_report
+    from streamnb.searching.search_result import Search
+
     shown = model_of(model, Search)
     given = RowsToJudge(interval=settings["interval"])
     if data is None:
@@ -210,22 +208,20 @@ def report(model: str, data: str | None, out: str, **settings: Any) -> None:
         X, per_row = rows_of(data, settings)
         against = None if settings["against"] is None else rows_of(settings["against"], settings)[0]
         positive = class_of(shown.best_ if isinstance(shown, Search) else shown, settings["positive"])
-        options = {"interval": settings["interval"], "by": settings["by"], "against": against, "positive": positive}
-        options |= {"offset": settings["offset"]}
-        given = RowsToJudge(X=X, **options, **per_row)
+        options = {name: settings[name] for name in ("interval", "by", "offset")}
+        given = RowsToJudge(X=X, against=against, positive=positive, **options, **per_row)
     with connected(settings["client"]):
         if isinstance(shown, Search):
             shown.report(path, **vars(given), force=settings["force"])
         else:
             write_report(shown, given, path, force=settings["force"], file=model)
-    assert path is not None
     say(f"{out}: {path.stat().st_size:,} bytes")
 
 
 @click.command()
-@click.argument("model")
-@click.argument("data")
-@click.option("--before", help="Rows to compare DATA with, in place of the sums that the model keeps.")
+@OF_MODEL
+@OF_DATA
+@click.option("--before", type=THERE, help="Rows to compare DATA with, in place of the sums that the model keeps.")
 @click.option("--threshold", type=float, default=0.2, show_default=True, help="The index from which a column moved.")
 @click.option("--ignore", type=NAMES, help="Columns that are left out, split at commas, such as 'day: month'.")
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
@@ -256,7 +252,7 @@ def drift(
 
 
 @click.command()
-@click.argument("model")
+@OF_MODEL
 @click.option("--top", "n_features", type=click.IntRange(1), default=10, show_default=True, help="Features a class.")
 @click.option("--class", "class_", help="One class only.")
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
@@ -277,13 +273,13 @@ def inspect(model: str, n_features: int, class_: str | None, as_json: bool) -> N
             raise click.BadParameter(f"{class_!r} is not a class; it should be one of {known}", param_hint="--class")
         top = top[top["class"].map(str) == class_]
     if as_json:
-        write_json({"model": repr(fitted), "meta": fitted.meta_, "top_features": top.to_dict("records")})
+        write_json({"model": str(fitted), "meta": fitted.meta_, "top_features": top.to_dict("records")})
     else:
         click.echo(f"{fitted}\n{top.to_string(index=False)}")
 
 
 @click.command()
-@click.argument("model")
+@OF_MODEL
 @click.argument("out")
 @click.option("--dialect", help="The SQL of an .sql file: duckdb, postgres, sqlite, ..")
 @click.option("--table", default="rows", show_default=True, help="The table whose rows an .sql file scores.")
@@ -311,5 +307,7 @@ def warm() -> None:
 
     Example: streamnb warm, in a Dockerfile that sets NUMBA_CACHE_DIR=/opt/kernels
     """
+    from streamnb.searching.warming import warming
+
     for line in warming():
         say(line)

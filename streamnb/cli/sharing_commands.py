@@ -11,11 +11,13 @@ from streamnb.cli.given import (
     DATA,
     KEEP_STATS,
     NAMES,
+    OF_DATA,
     SEED,
     STEPS,
     SUMS_LIMIT,
     TABLE,
     TABLE_OPTIONS,
+    THERE,
     THREADS,
     new_file_option,
     new_place,
@@ -47,7 +49,6 @@ def _write(made: Any, path: Any, out: str) -> None:
 
 
 @click.command()
-@click.argument("data")
 @DATA
 @TABLE
 @click.option("--vocabulary", type=click.IntRange(1), help="Number of n-grams of --text to learn, in place of hashing.")
@@ -80,8 +81,8 @@ def schema(data: str, out: str, force: bool, **settings: Any) -> None:
 
 
 @click.command()
-@click.argument("data")
-@click.option("--schema", "by", required=True, help="The file of the schema.")
+@OF_DATA
+@click.option("--schema", "by", type=THERE, required=True, help="The file of the schema.")
 @SITE
 def scan(data: str, by: str, site: str | None, out: str, force: bool, **settings: Any) -> None:
     """Sum the rows of one site by a schema. The file of the sums is all that leaves the site.
@@ -94,7 +95,7 @@ def scan(data: str, by: str, site: str | None, out: str, force: bool, **settings
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True)
+@click.argument("files", type=THERE, nargs=-1, required=True)
 @click.option("--drop-counts", is_flag=True, help="Leave out of a schema the counts that it was learned from.")
 @new_file_option("The file of the sum.")
 def merge(files: tuple[str, ...], drop_counts: bool, out: str, force: bool) -> None:
@@ -120,8 +121,8 @@ def merge(files: tuple[str, ...], drop_counts: bool, out: str, force: bool) -> N
 
 
 @click.command()
-@click.argument("data")
-@click.option("--weights", "of", required=True, help="The file of the round, which fit or step wrote.")
+@OF_DATA
+@click.option("--weights", "of", type=THERE, required=True, help="The file of the round, which fit or step wrote.")
 @SITE
 def read(data: str, of: str, site: str | None, out: str, force: bool, **settings: Any) -> None:
     """Read the rows of one site for what a round asks: a gradient at its weights, scores on held-out rows, values.
@@ -134,8 +135,8 @@ def read(data: str, of: str, site: str | None, out: str, force: bool, **settings
 
 
 @click.command()
-@click.argument("of")
-@click.argument("answers", nargs=-1, required=True)
+@click.argument("of", type=THERE)
+@click.argument("answers", type=THERE, nargs=-1, required=True)
 @KEEP_STATS
 @new_file_option("The file of the next round, or of the model.")
 def step(of: str, answers: tuple[str, ...], out: str, stats: bool, force: bool) -> None:

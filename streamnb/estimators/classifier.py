@@ -28,6 +28,7 @@ from streamnb.evaluation.slices import MIN_ROWS
 from streamnb.models.as_portable import portable
 from streamnb.models.as_sklearn import as_sklearn
 from streamnb.models.calibrating import METHODS, calibrated
+from streamnb.models.decision_rule import ClassThreshold
 from streamnb.models.linear import LinearModel
 from streamnb.models.portable import LIGHT, PortableModel
 from streamnb.models.writing import scoring_of, write
@@ -75,6 +76,14 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def __getattr__(self, name: str) -> Any:
         return guesses.expected_attribute(self, name)
+
+    def __str__(self) -> str:
+        known = vars(getattr(self, "final_", self))
+        model = known.get("_model", known.get("_learned", {}).get("_model"))  # which may not be solved yet
+        rule = getattr(model, "rule", None)
+        if not isinstance(rule, ClassThreshold):
+            return repr(self)
+        return f"{self!r}, which predicts {self.classes_[rule.number].item()!r} from a score of {rule.value:.6g} on"
 
     # ---- defined by a subclass ---------------------------------------------------------------------------------------
 
@@ -313,6 +322,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return self
 
     @available_if(methodcaller("_calibrates"))
+    @guesses.with_hints
     def set_threshold(self, threshold: Any, class_: Any = None) -> Self:
         """Predict a class wherever it scores `threshold` or more, and otherwise the best of the others.
 

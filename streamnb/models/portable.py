@@ -159,7 +159,7 @@ class PortableModel(persistence.Saved):
         except Unusual:
             from streamnb.models.many_rows import answered
 
-            return answered(self, [record], _as_they_are, len(self.classes_), np.dtype(np.float64), None)
+            return answered(self, [record], np.asarray, len(self.classes_), np.dtype(np.float64), None)
 
     def plain_scores(self, record: Any) -> np.ndarray:
         """Return the scores of a record, (1, K), by NumPy alone, or raise `Unusual`."""
@@ -467,12 +467,7 @@ class PortableRegression(persistence.Saved):
         """Return the number predicted for a record, or a list of those of all targets."""
         return self._numbers(self.linear.scores_of_one(record))[0].tolist()
 
-    def export(
-        self, path: Any, *, dialect: str | None = None, table: str = "rows", keep: Sequence[str] | None = None
-    ) -> None:
-        """Write the model to a file that other programs can predict with; see `export` of estimators."""
-        writing = persistence.exports()
-        writing.write(path, lambda: self, writing.scoring_of(dialect, table, keep))
+    export = PortableModel.export
 
     def _numbers(self, scores: np.ndarray) -> np.ndarray:
         predicted = np.exp(scores) if self.link == "log" else scores
@@ -512,10 +507,6 @@ def _as_records(X: Any, kinds: Mapping[str, str | None]) -> Any:
     columns = X.select(names).columns  # whose nanoseconds are no datetimes
     times = [one.cast("timestamp[us]") if str(one.type) == "timestamp[ns]" else one for one in columns]
     return [dict(zip(names, row, strict=True)) for row in zip(*(one.to_pylist() for one in times), strict=True)]
-
-
-def _as_they_are(scores: np.ndarray) -> np.ndarray:
-    return scores
 
 
 def _second_less_first(scores: np.ndarray) -> np.ndarray:

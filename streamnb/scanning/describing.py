@@ -546,9 +546,8 @@ class Description:
             parts.append("\n".join([f"Target {self._target}", *frames.aligned(self._classes)]))
         if self.columns:
             parts.append("\n".join(frames.aligned(self._table)))
-        odd = [*self.notes, *(f"{one.name}: {note}" for one in self.columns for note in one.notes)]
-        if odd:
-            parts.append("\n".join(["Look at", *(f"  {note}" for note in odd)]))
+        if self._odd:
+            parts.append("\n".join(["Look at", *(f"  {note}" for note in self._odd)]))
         return "\n\n".join(parts)
 
     __repr__ = __str__
@@ -556,10 +555,13 @@ class Description:
     def to_html(self) -> str:
         """The description as tables of HTML."""
         target = "" if self.target is None else frames.html(self._classes, (), f"Target {self._target}")
-        odd = [*self.notes, *(f"{one.name}: {note}" for one in self.columns for note in one.notes)]
-        return f"<p>{self._head}</p>{target}{frames.html(self._table, odd)}"
+        return f"<p>{self._head}</p>{target}{frames.html(self._table, self._odd)}"
 
     _repr_html_ = to_html
+
+    @property
+    def _odd(self) -> list[str]:
+        return [*self.notes, *(f"{one.name}: {note}" for one in self.columns for note in one.notes)]
 
     @property
     def _head(self) -> str:

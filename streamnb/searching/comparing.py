@@ -491,7 +491,10 @@ class Comparison(persistence.Saved):
         write_tables("Families and penalties", FactTable("Candidates", columns, rows, note), self.report_, path, force)
 
     def __str__(self) -> str:
-        return "\n\n".join("\n".join(self._lines(f)) for f in range(len(self.families)))
+        families = range(len(self.families))
+        return "\n\n".join(
+            "\n".join([self._caption(f), "", *frames.aligned(self._table(f)), *self._notes(f)]) for f in families
+        )
 
     def __repr__(self) -> str:
         n_classes = len(self.classes)
@@ -500,10 +503,6 @@ class Comparison(persistence.Saved):
     def _repr_html_(self) -> str:
         families = range(len(self.families))
         return "\n".join(frames.html(self._table(f), self._notes(f), self._caption(f)) for f in families)
-
-    def _lines(self, f: int) -> list[str]:
-        """The table of a family as aligned lines."""
-        return [self._caption(f), "", *frames.aligned(self._table(f)), *self._notes(f)]
 
     def _caption(self, f: int) -> str:
         rules = self.rule.items() if isinstance(self.rule, dict) else ()

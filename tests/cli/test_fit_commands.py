@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import streamnb as snb
+from streamnb.additive.regressor import LOSSES
 from streamnb.cli import fit_commands
 from streamnb.selection.score_table import RULES
 from tests.support.command_line import LABELS, ran, store, texts
@@ -86,9 +87,14 @@ def test_the_help_names_rules_that_are_taken():
 
 
 def test_models_of_several_reads_take_the_options():
-    of_rows, of_folds = {"transform", "normalize", "idf"}, {"folds", "seed", "scoring", "rule"}
-    for kinds, names in ((fit_commands.READS, of_rows | of_folds), (fit_commands.AT_L2, of_rows)):
-        assert all(names <= kind().get_params().keys() for kind in kinds.values())
+    of_rows = {"transform", "normalize", "idf"}
+    for kind in fit_commands.at_l2().values():
+        assert of_rows <= kind().get_params().keys()
+    for name, kind in fit_commands.choosing().items():
+        of_classes = of_rows | {"scoring"} if name in fit_commands.READS else set()
+        assert {"folds", "seed", "rule"} | of_classes <= kind().get_params().keys()
+    assert [*fit_commands.choosing()] == [*fit_commands.READS, *fit_commands.OF_NUMBERS]
+    assert [f"additive-{loss}" for loss in LOSSES] == fit_commands.CURVES
 
 
 def test_an_additive_model_is_chosen_by_the_scoring(tmp_path, capsys):

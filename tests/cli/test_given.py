@@ -6,7 +6,7 @@ import pytest
 
 import streamnb as snb
 from streamnb.cli.fit_commands import penalty_of
-from streamnb.cli.given import bins_of, lengths_of, rows_of, steps_of
+from streamnb.cli.given import bins_of, existing, lengths_of, steps_of
 from tests.support.command_line import ran, store, texts
 
 
@@ -160,9 +160,9 @@ def test_files_that_are_missing_or_there_already(tmp_path, capsys):
 def test_a_store_whose_replacement_was_killed_is_found_again(tmp_path):
     path = str(tmp_path / "rows.zarr")
     with pytest.raises(click.BadParameter, match="there is no"):
-        rows_of(path, {"text": None, "y": "y"})
+        existing(path)
     (tmp_path / ".rows.zarr.7.8.replaced").mkdir()
-    assert rows_of(path, {"text": None, "y": "y"}) == (path, {"y": "y", "sample_weight": None})
+    assert existing(path) == path
     assert [left.name for left in tmp_path.iterdir()] == ["rows.zarr"]
 
 

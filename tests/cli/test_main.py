@@ -66,15 +66,17 @@ def test_a_process_that_is_asked_to_stop_goes_on_where_it_was(tmp_path, capsys):
     assert np.array_equal(snb.load(out).coef_, whole.coef_)
 
 
-def test_the_list_of_commands_says_what_each_says_and_imports_none(capsys):
+def test_the_list_of_commands_says_what_each_says_and_refusals_import_little(capsys):
     _, shown, _ = ran(capsys, "--help")
     for name, (_, said) in COMMANDS.items():
         command = getattr(module_of(name), name)
         assert command.name == name and said.split()[-1] in shown
         assert said.split()[:3] == " ".join(command.help.split()).split()[:3]
-    code = "import sys; from streamnb.cli.main import status; status(['--help']); print(sorted(sys.modules))"
+    code = "import sys; from streamnb.cli.main import COMMANDS, status; status(['--help']); kept = {*sys.modules}\n"
+    code += "for name, (module, _) in COMMANDS.items():\n    if module != 'sharing': status([name, '--nonsense'])\n"
+    code += "status(['fit', 'none.csv', '-o', 'm.snb']); print(sorted(kept), '|', sorted(sys.modules))"
     ended = python("-c", code)
-    assert ended.returncode == 0, ended.stderr
-    assert not {"numpy", "numba", "sklearn", "scipy", "pandas", "pyarrow"} & {
-        *literal_eval(ended.stdout.splitlines()[-1])
-    }
+    assert ended.stderr.count("No such option '--nonsense'") == 13 and "there is no 'none.csv'" in ended.stderr
+    of_help, of_refusals = ended.stdout.splitlines()[-1].split(" | ")
+    assert not {"numpy", "scipy", "pyarrow"} & {*literal_eval(of_help)}
+    assert not {"numba", "sklearn", "scipy", "pandas", "pyarrow"} & {*literal_eval(of_refusals)}

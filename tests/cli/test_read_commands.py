@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import streamnb as snb
-from streamnb.cli import read_commands
 from streamnb.kernels import compiler
+from streamnb.searching import warming
 from tests.reporting.conftest import rows, without_pictures
 from tests.support.command_line import LABELS, ran, store, texts
 from tests.support.corpora import corpus, lines, model, written, written_lines
@@ -370,7 +370,7 @@ def test_rows_without_labels_and_folders_that_are_not_there(of_report, capsys):
 
 
 def test_words_of_warming_go_to_stderr(monkeypatch, capsys):
-    monkeypatch.setattr(read_commands, "warming", lambda: iter(["texts: 3 kernels", "/kept holds 3"]))
+    monkeypatch.setattr(warming, "warming", lambda: iter(["texts: 3 kernels", "/kept holds 3"]))
     assert ran(capsys, "warm") == (0, "", "texts: 3 kernels\n/kept holds 3\n")
 
 

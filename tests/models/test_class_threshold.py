@@ -42,7 +42,9 @@ def test_models_decide_by_the_threshold_that_was_found(make, n_classes, tmp_path
     assert again.recall(average=None)[1] == pytest.approx(found.recall) and found.recall >= 0.8
     assert again.precision(average=None)[1] == pytest.approx(found.precision)
     model.save(tmp_path / "m.snb")
-    np.testing.assert_array_equal(snb.load(tmp_path / "m.snb").predict(X), decided)
+    again = snb.load(tmp_path / "m.snb")
+    np.testing.assert_array_equal(again.predict(X), decided)
+    assert str(again) == f"{again!r}, which predicts 'birch' from a score of {found.value:.6g} on"
     np.testing.assert_array_equal(model.set_threshold(None).predict(X), plain)
 
 
@@ -59,6 +61,7 @@ def test_the_next_change_of_the_model_undoes_it():
     model = snb.LinearNB("poisson").fit(X, y)
     plain = model.predict(X)
     np.testing.assert_array_equal(model.set_threshold(1.0).refit().predict(X), plain)
+    assert str(model) == repr(model)
 
 
 def test_wrong_arguments(tmp_path):
@@ -67,6 +70,9 @@ def test_wrong_arguments(tmp_path):
     for given, message in (((1.0,), "class_ is missing"), ((1.0, "elm"), "class_='elm' is not a class")):
         with pytest.raises(ValueError, match=message):
             model.set_threshold(*given)
+    for guess, cure in (("probability", r"log\(p / \(1"), ("positive", "class_="), ("recall", r"threshold\(label")):
+        with pytest.raises(TypeError, match=rf"LinearNB.set_threshold\(\) got an .* argument '{guess}': use .*{cure}"):
+            model.set_threshold(**{guess: 0.9})
     for wrong in (np.nan, "high"):
         with pytest.raises((ValueError, TypeError), match="threshold="):
             model.set_threshold(wrong, "ash")
