@@ -34,7 +34,10 @@ def as_csr(matrix: Any, name: str, *, copy: bool = False) -> Any:
     elif matrix.format == "coo":
         for part, length in zip(matrix.coords, matrix.shape, strict=True):
             _check_range(part, length, f"{name}.coords")
-            _check_length(len(part), len(matrix.data), f"{name}.coords")
+            if len(part) != len(matrix.data):
+                raise ValueError(
+                    f"{name}.coords has {len(part)} entries for {len(matrix.data)} values, not one for each"
+                )
     return matrix.tocsr(copy=copy)
 
 
@@ -88,11 +91,6 @@ def _check_indptr(matrix: Any, name: str, n: int) -> None:
             f"{name}.indptr speaks of {indptr[-1]} values, {name}.data holds {n_values} and {name}.indices "
             f"{len(matrix.indices)}; the three should agree"
         )
-
-
-def _check_length(given: int, wanted: int, name: str) -> None:
-    if given != wanted:
-        raise ValueError(f"{name} has {given} entries for {wanted} values; there should be one for each")
 
 
 def _integers(array: Any, name: str) -> np.ndarray:

@@ -105,6 +105,7 @@ _KEYWORDS = {
     "weights": {"sample_weight": "use sample_weight="},
     "text": {"sample_weight": "use X=snb.table(X, y, text=['name of the column']), without y"},
     "drop": {"": "use X=snb.table(X, y, drop=['name of the column']), without y"},
+    "models": {"families": "use snb.search(X, y, models=[..]), or snb.compare_models(models, X, y) of fitted ones"},
     "probability": {"class_": "use threshold=np.log(p / (1 - p)), as scores are log-odds"},
     "positive": {"class_": "use class_="},
     "precision": {"class_": _THRESHOLD},

@@ -125,7 +125,10 @@ class ScoreTables:
         return {
             "features": [_plain_feature(self.features[feature]) for feature in self.used],
             "intercept": self.intercept.tolist(),
-            "tables": [[place[feature], _plain_scores(table)] for feature, table in self.tables.items()],
+            "tables": [
+                [place[feature], [None if np.isnan(scores).any() else scores.tolist() for scores in table]]
+                for feature, table in self.tables.items()
+            ],
             "pairs": pairs,
             "numbers": [_plain_number(number, weights) for number, weights in self.numbers.items()],
         }
@@ -135,10 +138,6 @@ def _plain_feature(feature: NumberCodes | CategoryCodes) -> list[Any]:
     if isinstance(feature, NumberCodes):
         return ["number", [feature.column], list(feature.edges), None]
     return ["category", list(feature.part.columns), list(feature.values), feature.part.date_part]
-
-
-def _plain_scores(table: np.ndarray) -> list[Any]:
-    return [None if np.isnan(scores).any() else scores.tolist() for scores in table]
 
 
 def _plain_number(number: Number, weights: np.ndarray) -> list[Any]:

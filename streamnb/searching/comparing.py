@@ -179,6 +179,10 @@ def compare(
     >>> tables.scores[0, :, -1].round(3).tolist()
     [0.833, 0.83]
     """
+    if hasattr(X, "predict") or (isinstance(X, list) and X and hasattr(X[0], "predict")):
+        raise TypeError(
+            "X has models; compare fits its own to rows: use snb.compare_models([model, ..], X, y) of fitted ones"
+        )
     numbers = ANY if isinstance(transform, LearnsBins) else COMPLETE
     rows = opened(X, y, sample_weight, layer=layer, numbers=numbers, beside=(groups, folds))
     members, columns = _families(families, rows, transform), _penalties(penalties, 1)

@@ -191,9 +191,9 @@ def compare_models(
 
     Parameters
     ----------
-    models : dict of str to fitted classifiers
+    models : dict of str to fitted classifiers, or a list
         Two or more with the same classes. Classifiers of scikit-learn are accepted, and receive numeric rows block by
-        block.
+        block. Those of a list are named "1 LinearNB", "2 SoftmaxRegression" and the like.
     X : (n_rows, n_features)
         Rows of any kind that the models take, such as a path or a stream; read once for all models.
     y : (n_rows,) or (n_rows, n_labels)
@@ -274,8 +274,10 @@ def compare_models(
 
 def _named(models: Any, baseline: str | None) -> dict[str, Any]:
     """The models by name, the baseline first."""
+    if isinstance(models, list | tuple):
+        models = {f"{k} {type(model).__name__}": model for k, model in enumerate(models, 1)}
     if not isinstance(models, Mapping):
-        raise TypeError(f"models is of type {type(models).__name__}; it should be a dict of names and fitted models")
+        raise TypeError(f"models is of type {type(models).__name__}; it should be a list or dict of fitted models")
     if len(models) < 2:
         raise ValueError(f"models has {len(models) or 'no'} model; a comparison takes two or more (snb.evaluate: one)")
     for name in models:
@@ -312,7 +314,10 @@ def _judged(name: str, model: Any) -> JudgedModel | JudgedEstimator:
             raise NotFittedError(f"models[{name!r}]: {error}") from None
         return JudgedModel(linear, needs_in_full(model, linear), rows)
     if not (hasattr(model, "predict") and hasattr(model, "classes_")):
-        raise TypeError(f"models[{name!r}]={model!r} should be a fitted classifier, with classes_ and predict")
+        raise TypeError(
+            f"models[{name!r}]={model!r} should be a fitted classifier, with classes_ and predict; of regressions, use "
+            "evaluate(X, y, interval=0.95) of each, or snb.search(X, y, models=[..]), which has them judged on folds"
+        )
     return JudgedEstimator.of(model)
 
 

@@ -156,7 +156,7 @@ class Search(persistence.Saved):
     positive : label or None
         Of two classes, the one that was named as positive.
     guesses : dict {scoring: score}
-        Scores of a baseline that knows only the class frequencies; empty for multi-label rows.
+        Scores of a baseline that knows only the class frequencies, or the mean of numbers; empty for multi-label rows.
     taken : str
         Whether whole numbers in y were taken as classes or as numbers, and how to get the other; else empty.
 
@@ -216,8 +216,12 @@ class Search(persistence.Saved):
     def _notes(self) -> list[str]:
         interval = f"95 %: interval of the mean {self.scorings[0]} over folds, {APPROXIMATE}"
         notes = [self.taken] if self.taken else []
-        if self.best_score_ <= self.guesses.get(self.scorings[0], -np.inf):
-            notes.append("No candidate beats guesses by the frequencies of the classes; snb.describe may show why")
+        guessed = self.guesses.get(self.scorings[0], -np.inf)
+        worse = [judged.name for judged in self.ranked if judged.mean(self.scorings[0]) <= guessed]
+        if len(worse) == len(self.candidates):
+            notes.append("No candidate beats guesses; snb.describe may show why")
+        else:
+            notes += reasons(dict.fromkeys(worse, "no better than guesses"))
         if self.ranked[-1].n_folds < self.ranked[0].n_folds:
             notes.append("Candidates of fewer folds gave up early; compare their scores with each other alone")
         return [*notes, interval, *(f"Left out: {one}" for one in reasons(self.left_out))]
@@ -225,18 +229,12 @@ class Search(persistence.Saved):
     def _table(self) -> list[list[str]]:
         """Cells, header first, then candidates, best first."""
         first, *others = self.scorings
-        return [
-            ["", first, "95 %", *others, "features", "folds", "reads", "seconds"],
-            *map(self._cells, self.ranked),
-            *self._of_guesses(),
-        ]
-
-    def _of_guesses(self) -> list[list[str]]:
-        """The scores of guesses, as the cells of a candidate."""
-        if not self.guesses:
-            return []
-        first, *others = (f"{self.guesses[name]:.4f}" if name in self.guesses else "-" for name in self.scorings)
-        return [["guesses by frequency", first, "", *others, "", "", "", ""]]
+        table = [["", first, "95 %", *others, "features", "folds", "reads", "seconds"], *map(self._cells, self.ranked)]
+        if self.guesses:
+            how = "by frequency" if hasattr(self.best_, "classes_") else "by the mean"
+            first, *others = (f"{self.guesses[name]:.4f}" if name in self.guesses else "-" for name in self.scorings)
+            table.append([f"guesses {how}", first, "", *others, "", "", "", ""])
+        return table
 
     def _cells(self, judged: Judged) -> list[str]:
         means = [judged.mean(name) for name in self.scorings]

@@ -237,7 +237,7 @@ def search(
         about = {"folds": folds, "groups": groups, "seed": seed, "calibration": calibration, "client": client}
         if task == NUMBERS:
             judging, candidates = _of_numbers(given, chosen, scoring, about, options, offset)
-            left_out, guesses = dict[str, str](), dict[str, float]()
+            left_out, guesses = dict[str, str](), {name: 0.0 for name in judging.scorings if name[:2] in ("r2", "d2")}
         else:
             encoded = _encoded_for_classes(given, encodings, learned, axes, named, options)
             if scoring is None:

@@ -235,11 +235,13 @@ def test_a_stream_is_asked_for_twice_whatever_is_compared():
         ({"idf": "yes"}, "idf='yes'"),
         ({"binarize": "no"}, "binarize"),
         ({"n_threads": 0}, "n_threads=0"),
+        ({"X": [snb.LinearNB()]}, "X has models; compare fits its own to rows: use snb.compare_models(["),
+        ({"models": [snb.LinearNB()]}, "snb.compare_models(models, X, y) of fitted ones"),
     ],
 )
 def test_arguments_that_cannot_be(options, message):
     with pytest.raises((ValueError, TypeError), match=re.escape(message)):
-        compare(X, y, **options)
+        compare(**{"X": X, "y": y, **options})
 
 
 def test_a_family_that_does_not_take_the_data_is_named():

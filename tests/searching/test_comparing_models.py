@@ -67,7 +67,8 @@ def test_fractional_weights_count_as_rows_that_tell_as_much():
 
 
 def test_a_model_is_no_different_from_itself():
-    frame = snb.compare_models({"a": MODELS["plain"], "b": MODELS["plain"]}, X, Y).differences
+    frame = snb.compare_models([MODELS["plain"], MODELS["plain"]], X, Y).differences
+    assert {*frame["versus"]} == {"1 LinearNB"} and {*frame["model"]} == {"2 LinearNB"}
     assert (frame["difference"] == 0.0).all() and (frame["p_value"] == 1.0).all() and (frame["low"] <= 0.0).all()
 
 
@@ -142,7 +143,8 @@ def test_areas_of_many_rows_come_from_histograms_and_a_sample():
     [
         ({}, {}, ValueError, "models has no model; a comparison takes two or more"),
         ({"plain": MODELS["plain"]}, {}, ValueError, "models has 1 model; a comparison takes two or more"),
-        ([MODELS["plain"]], {}, TypeError, "models is of type list; it should be a dict"),
+        (MODELS["plain"], {}, TypeError, "models is of type LinearNB; it should be a list or dict"),
+        ([MODELS["plain"], snb.Ridge()], {}, TypeError, r"models\['2 Ridge'\].*; of regressions, use evaluate"),
         ({**MODELS, 1: MODELS["plain"]}, {}, TypeError, "models has the key 1; names of models should be strings"),
         ({**MODELS, "raw": snb.LinearNB()}, {}, NotFittedError, r"models\['raw'\]: This LinearNB"),
         ({**MODELS, "class": snb.LinearNB}, {}, TypeError, r"models\['class'\] is the class LinearNB"),

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import zarr
+from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import d2_tweedie_score, mean_absolute_error, r2_score, root_mean_squared_error
@@ -146,6 +147,11 @@ def test_any_estimator_and_regressions_that_do_not_choose_on_folds_take_part():
         assert by_name["Ridge(alpha=1e-09)"][fold] == pytest.approx(plain.score(X[inside], AMOUNTS[inside]))
         other = forest.fit(X[~inside], AMOUNTS[~inside])
         assert by_name["forest"][fold] == pytest.approx(other.score(X[inside], AMOUNTS[inside]))
+    mixed = snb.search(
+        X, AMOUNTS, models=[snb.Ridge(1e-9)], others={"no": DummyRegressor(strategy="quantile", quantile=0.9)}, **QUIET
+    )
+    *_, guesses, worse, _ = str(mixed).splitlines()
+    assert guesses.split()[:4] == ["guesses", "by", "the", "mean"] and worse == "no: no better than guesses"
 
 
 def test_rows_of_many_columns_are_fitted_by_conjugate_gradients():
