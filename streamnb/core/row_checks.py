@@ -515,7 +515,8 @@ def check_targets(y: Any, first_row: int = 0) -> np.ndarray:
         if np.isfinite(table[row]).all():
             raise ValueError(f"y is {values[row]} at row {first_row + row}, too large to be squared; give other units")
         raise ValueError(
-            f"Input y contains NaN or infinity: y is {values[row]} at row {first_row + row}; drop rows without a target"
+            f"Input y contains NaN or infinity: y is {values[row]} at row {first_row + row}; drop rows without a "
+            "target, and of rates those whose exposure is 0"
         )
     return values
 

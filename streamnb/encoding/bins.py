@@ -465,8 +465,10 @@ class AbsentCountingSource(WrappedSource):
         for block in self._rows.blocks(start, stop):
             yield block
             absent, n_rows = absent + self._absent(block.X, block.n_rows), n_rows + block.n_rows
-        if absent.any() and start == 0 and stop in (None, self.n_rows):  # workers read parts, and would warn of each
-            each = [f"{n:,} of {name!r}" for n, name in zip(absent.tolist(), self._names, strict=True) if n]
+        told = getattr(self.unknown, "told", ())
+        counts = zip(absent.tolist(), self._names, strict=True)
+        each = [f"{n:,} of {name!r}" for n, name in counts if n and name not in told]
+        if each and start == 0 and stop in (None, self.n_rows):  # workers read parts, and would warn of each
             messages.warn(
                 f"X has values without effect on scores, as they are new, or missing where the fit had none: "
                 f"{', '.join(each)}, in {n_rows:,} rows"

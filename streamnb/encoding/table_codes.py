@@ -420,7 +420,7 @@ class UnknownValues:
         self._counts: dict[ColumnPart, np.ndarray] = {}  # of rows, of values and of unknown values
         self._examples: dict[ColumnPart, set[str]] = {}
         self._codes: dict[ColumnPart, LevelCodes] = {}
-        self._warned, self._lock = False, Lock()
+        self._warned, self._lock, self.told = False, Lock(), set[str]()  # the labels of parts that it warned of
 
     def __reduce__(self) -> Any:
         return UnknownValues, ()  # workers count separately
@@ -450,10 +450,11 @@ class UnknownValues:
             self._warned = True
         for part, (_, values, unknown) in self._counts.items():
             if unknown > values * (1.0 + self._codes[part].new) / 2.0:
-                fitted = listed(self._codes[part].values)
+                self.told.add(part.label)
                 warn(
                     f"X: {unknown:,} of {values:,} values of {part.label!r} were not seen in fit, such "
-                    f"as {min(self._examples[part])!r}, and have no effect; the fitted values are {fitted}"
+                    f"as {min(self._examples[part])!r}, and have no effect; the fitted values are "
+                    f"{listed(self._codes[part].values)}"
                 )
 
 

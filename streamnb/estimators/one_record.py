@@ -37,6 +37,7 @@ class OneRow(Source):
         super().__init__(open_columns(None, None, 1, False))
         self.encoding, self.n_features = encoding, n_features
         self.of_thread, self.one_row = local(), _answer_of
+        self.unknown = self.of_thread
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         yield Block(self.of_thread.X, None, None, None, 0, 0)
@@ -135,14 +136,14 @@ def _answer(estimator: Any, encoding: Any, method: str) -> Callable[[Any], Any]:
     make, answer = _encoder(encoding, names_of(estimator), n_features), predict(rows)
 
     def answer_record(record: Any) -> Any:
-        rows.of_thread.X = make(record)
+        rows.of_thread.X, rows.of_thread.told = make(record.to_dict() if is_row(record) else record)
         return answer()
 
     return answer_record
 
 
 def _encoder(encoding: Any, names: Any, n_features: int) -> Callable[[Any], Any]:
-    """What makes the block of a record."""
+    """What makes the block of a record, and the columns whose values it has warned of."""
     if encoding is None:
         return partial(_row, names, n_features)
     encode = records_of(encoding)
@@ -152,15 +153,16 @@ def _encoder(encoding: Any, names: Any, n_features: int) -> Callable[[Any], Any]
 
 
 def _encoded(encoding: Any, encode: Callable[[Any], Row], record: Any) -> Any:
-    """The block of a record of a table or of a text."""
+    """The block of a record of a table or of a text, and the columns whose values were unknown."""
     try:
-        columns, values = encode(record.to_dict() if is_row(record) else record)
+        columns, values = encode(record)
     except Unusual:
-        (block,) = encoding.encode([record]).blocks()
-        return block.X
-    return values, columns, np.array([0, len(columns)]), encoding.n_columns
+        rows = encoding.encode([record])
+        (block,) = rows.blocks()
+        return block.X, getattr(rows.unknown, "told", ())
+    return (values, columns, np.array([0, len(columns)]), encoding.n_columns), ()
 
 
-def _row(names: Any, n_features: int, record: Any) -> np.ndarray:
+def _row(names: Any, n_features: int, record: Any) -> tuple[np.ndarray, tuple[()]]:
     """The block of a record of numbers."""
-    return numbers_of(record.to_dict() if is_row(record) else record, names, n_features)[None]
+    return numbers_of(record, names, n_features)[None], ()

@@ -29,7 +29,7 @@ from streamnb.rows.zarr_reading import Clock, Readers
 
 SHARED = (
     *("n_rows", "n_features", "n_values", "nbytes", "stored", "files", "reading", "group", "in_memory", "dtype"),
-    *("read_once", "own_groups", "own_folding", "sites", "label_names", "one_row"),
+    *("read_once", "own_groups", "own_folding", "sites", "label_names", "one_row", "unknown"),
 )
 
 Piece = tuple[int, int, Any]  # the first row, the end row and X of a block
@@ -57,6 +57,7 @@ class Source:
     declared_folding: Any = None  # the folding of the rows of each site, if their schema names one
     sites: Any = None  # answers passes over rows that stay at several sites; see sharing.rounds
     encoding: Any = None  # the encoding of raw rows, which fitted models keep
+    unknown: Any = None  # counts the values of raw rows for which the encoding has no column
     opened_by_user = False  # True if users open the rows themselves, with labels and weights
     names_last = True  # False if names may differ between rows with the same columns, as those of hashed columns do
     files: tuple[tuple[str, int], ...] = ()  # paths and sizes of the files that hold rows, for workers to open

@@ -335,7 +335,6 @@ def check_has(schema: Any, names: Sequence[str | None], argument: str, where: st
 class TableSource(RawSource):
     """Rows of `Tables`; see `RawSource`. Groups and fold numbers may be columns of the table, by name."""
 
-    unknown: Any = None  # counts values for which the encoding has no column
     opened_with: tuple[Any, ...] | None = None  # X, y, weight and options, of a table whose columns were learned
 
     @classmethod

@@ -331,7 +331,6 @@ def _judging(
     client: Any,
 ) -> Judging:
     """How candidates are judged, with about how many rows the first fold has."""
-    n_held: int
     if isinstance(folds, numbers.Number):
         n_folds = int(folds)  # type: ignore[call-overload]
         n_rows = n_rows_of(rows, client) if rows.lazy else rows.n_rows

@@ -37,7 +37,7 @@ def test_numbers_become_float64(y):
         (np.ma.array([1.0, 2.0], mask=[0, 1]), "y has masked entries"),
         (np.zeros((2, 2, 2)), r"y has shape \(2, 2, 2\)"),
         (np.zeros((2, 0)), r"y has shape \(2, 0\)"),
-        ([1.0, np.nan], "Input y contains NaN or infinity: y is nan at row 8"),
+        ([1.0, np.nan], "Input y contains NaN or infinity: y is nan at row 8; drop.*exposure is 0"),
         ([1.0, -np.inf], "y is -inf at row 8"),
         ([1.0, 1e200], "at row 8"),
         (np.array([1.0, None], object), "Input y contains NaN at row 8"),

@@ -270,6 +270,11 @@ def test_codes_that_are_written_otherwise_are_others_and_told_once():
     assert len(found) == 1
     assert found[0].startswith("X: 40 of 60 values of 'code' were not seen in fit, such as '07', and have")
     assert found[0].endswith("the fitted values are ['7', '8', '9']")
+    curves = snb.AdditiveClassifier(0, min_count=1).fit(snb.table(CODES, "y", categorical=["code"]))
+    assert said(curves, with_codes(["07", "08", "9"] * 20)) == found  # and not of values without effect besides
+    with pytest.warns(snb.StreamnbWarning) as caught:
+        curves.predict_one({"code": "07", "n": 1})
+    assert [str(one.message)[:31] for one in caught] == ["X: 1 of 1 values of 'code' were"]
     many = pd.concat([with_codes(["07"] * 60)] * 2000)
     assert said(MODEL, many) == [found[0].replace("40 of 60", "120,000 of 120,000")]
 

@@ -6,9 +6,12 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.class_weight import compute_sample_weight
 
 import streamnb as snb
+from streamnb.estimators.classifier import model_and_rows
+from streamnb.estimators.incremental import with_key
 from tests.support.strategies import LABELS, example, labelled, messy_csr
 
 MODELS = [
@@ -197,3 +200,18 @@ def test_every_estimator_keeps_further_moments(model):
     fitted, plain = clone(model).fit(rows.x, rows.y, moments=None), clone(model).fit(rows.x, rows.y)
     assert set(fitted.stats_.moments) == set(ALL)
     same_answers(fitted, plain, rows.x)
+
+
+def test_rows_and_their_model():
+    x, y = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 1.0], [1.0, 1.0]]), np.array([0, 1, 0, 1])
+    model = snb.LinearNB().fit(x, y)
+    found, rows = model_and_rows(model, x, y, None)
+    assert found.predict(rows).tolist() == model.predict(x).tolist() and rows.n_rows == 4
+    with pytest.raises(NotFittedError):
+        model_and_rows(snb.LinearNB(), x, y, None)
+
+
+def test_a_ledger_grows_by_new_keys():
+    assert with_key(("a",), np.int64(7)) == ("a", 7)
+    with pytest.raises(ValueError, match="request 1 of 2"):
+        with_key(("a", "b"), "a")
