@@ -129,8 +129,8 @@ def refuse_of_texts(settings: dict[str, Any]) -> None:
     """Refuse options of texts, and of hashed words or categories, where there are none."""
     if settings["text"] is None:
         refuse([*KINDS, "vocabulary"], "is for texts, which have --text")
-    if settings["text"] is None and not settings.get("hash"):
-        refuse(["n_features"], "is for hashed words or categories, which have --text or --hash")
+        if not settings.get("hash"):
+            refuse(["n_features"], "is for hashed words or categories, which have --text or --hash")
 
 
 def table_options(settings: dict[str, Any]) -> dict[str, Any]:

@@ -75,7 +75,7 @@ def predict(model: str, data: str, out: str | None, **settings: Any) -> None:
     if settings["confidence"] is not None:
         refuse(NOT_OF_RANKS, "has no effect beside --confidence")
     if out is not None and is_folder(out):
-        refuse(["confidence", "interval", "offset"], "is for a file, and -o is a folder")
+        refuse(["confidence", "interval", "offset"], "is for a file, such as -o scores.csv, and -o is a folder")
         chosen = {name: settings[name] for name in ("proba", "scores", "format", "force")}
         options = {**chosen, "keep": settings["keep"] or [], **parts_options(settings)}
         from streamnb.corpora.predictions import write_predictions
@@ -83,7 +83,7 @@ def predict(model: str, data: str, out: str | None, **settings: Any) -> None:
         with connected(settings["client"]):
             say(str(write_predictions(model_of(model), data, out, **options)))
         return
-    refuse(OF_PARTS, "is for parts in a folder, and -o is none")
+    refuse(OF_PARTS, "is for parts in a folder, such as -o scores/")
     path = new_file(out, settings["force"])
     check_ending(path)
     ranks = settings["confidence"] is not None

@@ -1,10 +1,13 @@
 """The commands that read rows or a model, such as describe, evaluate and report."""
 
+import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
+from streamnb.cli.fit_commands import fit
 from streamnb.cli.given import (
     CLIENT,
     DATA,
@@ -22,6 +25,7 @@ from streamnb.cli.given import (
     by_name,
     class_of,
     connected,
+    in_options,
     model_of,
     new_file,
     new_place,
@@ -95,13 +99,16 @@ def describe(data: str, y: str | None, as_json: bool, out: str | None, client: s
     path, (X, per_row) = new_file(out, force), rows_of(data, {"y": y, "text": None})
     with connected(client):
         found = describe(X, per_row["y"])
+    in_words = partial(re.sub, r"snb\.table\(.*?\]\)", lambda call: in_options(call[0], fit)[0])  # of the shell
     if as_json:
         write_json(found.to_dict())
     elif path is None:
-        click.echo(found)
+        click.echo(in_words(str(found)))
     else:
         with replacing(path) as file:
-            file.write(f"<!doctype html><meta charset=utf-8><title>{path.stem}</title>{found.to_html()}".encode())
+            file.write(
+                f"<!doctype html><meta charset=utf-8><title>{path.stem}</title>{in_words(found.to_html())}".encode()
+            )
 
 
 @click.command()
@@ -144,9 +151,8 @@ def select(models: tuple[str, ...], data: str, out: str, client: str | None, **s
     from streamnb.corpora.selecting import select
 
     names = "label", *WAYS, "seed", "drop_repeats", "force"
-    chosen = {name: settings[name] for name in names}
+    options = {name: settings[name] for name in names} | {"score": settings["score"] or None} | parts_options(settings)
     with connected(client):
-        options = {**chosen, "score": settings["score"] or None, **parts_options(settings)}
         say(str(select(named if len(named) > 1 else next(iter(named.values())), data, out, **options)))
 
 
@@ -207,7 +213,7 @@ def report(model: str, data: str | None, out: str, **settings: Any) -> None:
     else:
         X, per_row = rows_of(data, settings)
         against = None if settings["against"] is None else rows_of(settings["against"], settings)[0]
-        positive = class_of(shown.best_ if isinstance(shown, Search) else shown, settings["positive"])
+        positive = class_of(getattr(shown, "best_", shown), settings["positive"])
         options = {name: settings[name] for name in ("interval", "by", "offset")}
         given = RowsToJudge(X=X, against=against, positive=positive, **options, **per_row)
     with connected(settings["client"]):
@@ -269,8 +275,8 @@ def inspect(model: str, n_features: int, class_: str | None, as_json: bool) -> N
     top["class"] = whole(top["class"].to_numpy())
     if class_ is not None:
         if class_ not in {str(label) for label in classes}:
-            known = ", ".join(map(str, classes[:20]))
-            raise click.BadParameter(f"{class_!r} is not a class; it should be one of {known}", param_hint="--class")
+            what = f"{class_!r} is not a class; it should be one of {', '.join(map(str, classes[:20]))}"
+            raise click.BadParameter(what, param_hint="--class")
         top = top[top["class"].map(str) == class_]
     if as_json:
         write_json({"model": str(fitted), "meta": fitted.meta_, "top_features": top.to_dict("records")})
@@ -294,8 +300,8 @@ def export(model: str, out: str, dialect: str | None, table: str, keep: tuple[st
     if not hasattr(fitted, "export"):
         raise click.BadParameter(f"{model!r} holds a {type(fitted).__name__}, which has no export", param_hint="MODEL")
     if Path(path).suffix == ".snb":
-        light = isinstance(fitted, PortableModel | PortableRegression)
-        fitted.save(path, **({} if light else {"stats": False, "meta": fitted.meta_}))
+        keeps = {} if isinstance(fitted, PortableModel | PortableRegression) else {"stats": False, "meta": fitted.meta_}
+        fitted.save(path, **keeps)
     else:
         fitted.export(path, dialect=dialect, table=table, keep=keep or None)
     say(f"{out}: {size_of(out):,} bytes")

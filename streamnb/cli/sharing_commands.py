@@ -154,12 +154,12 @@ def of_sites(path: str, sums: bool) -> Any:
     if not isinstance(shared, SiteSums | Schema):
         what = f"{path!r} holds a {type(shared).__name__}, and fit takes rows, sums or a schema"
         raise click.BadParameter(what, param_hint="DATA")
-    return shared if sums or isinstance(shared, Schema) else shared.schema
+    return shared if sums else getattr(shared, "schema", shared)
 
 
 def folds_of(shared: Any) -> dict[str, Any]:
     """The folds of sums or a schema, as options of `fit`."""
-    folding = shared.schema.folding if isinstance(shared, SiteSums) else shared.folding
+    folding = getattr(shared, "schema", shared).folding
     return {} if folding is None else {"cv": folding.n_folds, "seed": folding.seed}
 
 

@@ -412,7 +412,10 @@ def drift_tables(model: Any, X: Any, other: Any, evaluations: Sequence[Evaluatio
     if not hasattr(model, "drift"):
         raise TypeError(f"against needs a fitted model of streamnb, and model is of type {type(model).__name__}")
     found: Drift = model.drift(other, before=X)
-    tables = _columns(found), _unseen(found), _classes(evaluations), _scores(found)
+    classes = FactTable(
+        "True classes", ("class", "rows judged", "second set", "in standard errors"), tuple(_shares(evaluations))
+    )
+    tables = _columns(found), _unseen(found), classes, _scores(found)
     return tuple(table for table in tables if table.rows)
 
 
@@ -422,7 +425,10 @@ def _columns(found: Drift) -> FactTable:
             *(shown(row["column"]), round(float(row["psi"]), 3), "yes" if row["moved"] else ""),
             *(
                 with_bins_in_words(shown(row["change"])),
-                *(_as_share(row["change"], row[name]) for name in ("before", "after")),
+                *(  # numbers of a column as they are, others as shares of the rows
+                    row[name] if row["change"] in ("mean", "deviation") else Share(row[name])
+                    for name in ("before", "after")
+                ),
             ),
             *(Share(row[name]) for name in ("missing_before", "missing", "new_values")),
         )
@@ -439,11 +445,6 @@ def _columns(found: Drift) -> FactTable:
     if len(found.columns) > MOST_COLUMNS:
         note += f" {MOST_COLUMNS:,} of {len(found.columns):,} columns are listed."
     return FactTable("Columns that differ", columns, rows, note)
-
-
-def _as_share(what: str, value: float) -> float:
-    """A number of a column as it is, any other as a share of the rows."""
-    return value if what in ("mean", "deviation") else Share(value)
 
 
 def _unseen(found: Drift) -> FactTable:
@@ -464,14 +465,8 @@ def _scores(found: Drift) -> FactTable:
     return FactTable("Predictions", tuple(said.get(name, name) for name in names), rows[:MOST_CLASSES], note)
 
 
-def _classes(evaluations: Sequence[Evaluation]) -> FactTable:
-    """The classes whose shares differ most, and by how much."""
-    return FactTable(
-        "True classes", ("class", "rows judged", "second set", "in standard errors"), tuple(_shares(evaluations))
-    )
-
-
 def _shares(evaluations: Sequence[Evaluation]) -> Iterator[tuple[Any, ...]]:
+    """The classes whose shares differ most, and by how much."""
     if len(evaluations) < 2:
         return
     weights = [found.class_weight for found in evaluations]

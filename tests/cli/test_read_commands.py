@@ -240,8 +240,8 @@ def test_sequences_from_a_file_to_taxa(tmp_path, capsys):
         (("fit", tmp_path / "tax.tsv", "--labels", "header", "-o", "n.snb"), 1, "neither FASTA nor FASTQ"),
         (("fit", tmp_path, "--labels", "header", "-o", "n.snb"), 1, "is a folder"),
         ((*again, "--confidence", 0.7, "--proba"), 2, "--proba has no effect beside --confidence"),
-        ((*again, "--confidence", 0.7, "-o", tmp_path / "parts"), 2, "--confidence is for a file, and -o is a folder"),
-        ((*again, "--keep", "id"), 2, "--keep is for parts in a folder"),
+        ((*again, "--confidence", 0.7, "-o", tmp_path / "parts"), 2, "--confidence is for a file, such as -o"),
+        ((*again, "--keep", "id"), 2, "--keep is for parts in a folder, such as -o"),
     ]:
         ended, _, words = ran(capsys, *given)
         assert (ended, why in words) == (status, True), words
