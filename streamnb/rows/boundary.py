@@ -210,6 +210,8 @@ def dask_array(X: Any) -> Any:
         return X
     if X.ndim == 2:
         check_dtypes(X._meta)
+    elif not isinstance(X.dtype, np.dtype):
+        X = X.astype(object)  # of strings and the like, as Dask would take them, with a warning
     return X.to_dask_array()
 
 

@@ -203,9 +203,17 @@ class Search(persistence.Saved):
         stds = {f"std_{name}": _deviation(judged.scores[name]) for name in scores if name in judged.scores}
         for name in scores:
             stds |= dict(zip((f"low_{name}", f"high_{name}"), judged.interval(name), strict=True))
-        cost: dict[str, Any] = {"n_features": judged.n_features, "folds": judged.n_folds}
-        cost |= {"reads": judged.reads, "seconds": judged.seconds}
-        return {"candidate": judged.name, **scores, **stds, **cost, "point": judged.point, **judged.words}
+        return {
+            "candidate": judged.name,
+            **scores,
+            **stds,
+            "n_features": judged.n_features,
+            "folds": judged.n_folds,
+            "reads": judged.reads,
+            "seconds": judged.seconds,
+            "point": judged.point,
+            **judged.words,
+        }
 
     def __str__(self) -> str:
         return "\n".join([*frames.aligned(self._table()), *self._notes()])

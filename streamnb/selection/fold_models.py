@@ -197,7 +197,7 @@ def title_of(number: int, passes: Sequence[Pass], models: Sequence[FoldModel], s
         if model.reached and model.scores:
             score = model.scores[model.after(number - 1)][0][0]
             known.setdefault(model.point, []).append((score, model.objectives[-1]))
-    title = f"read {number} of {len(active)} models"
+    title = f"read {number}, models: {len(active)}"
     if not known:
         return title
     score, objective = max((np.mean(of_point, axis=0) for of_point in known.values()), key=lambda pair: pair[0])

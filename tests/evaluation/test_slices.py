@@ -49,7 +49,7 @@ def frames(tmp_path):
     }
 
 
-@pytest.mark.filterwarnings("ignore:Dask currently has limited support")
+@pytest.mark.filterwarnings("error:Dask currently has limited support")
 @pytest.mark.parametrize("kind", ["pandas", "dask", "parquet"])
 def test_columns_of_tables_that_are_no_features(kind, tmp_path):
     rows = frames(tmp_path)[kind]
