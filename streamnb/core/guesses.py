@@ -111,6 +111,8 @@ _KEYWORDS = {
     "precision": {"class_": _THRESHOLD},
     "recall": {"class_": _THRESHOLD},
     "test_size": {"": _SPLIT},
+    "train_size": {"test_size": "use test_size=, the share of the other part"},
+    "shuffle": {"test_size": "leave it out, as test rows are drawn at random; for the last rows, cut X and y"},
     "return_std": {"": _INTERVALS},
     "n_jobs": {"n_threads": "use n_threads=", "": "use n_threads= of fit"},
     "verbose": {"progress": "use progress=True", "": "use progress=True of fit"},

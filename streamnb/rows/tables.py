@@ -223,9 +223,13 @@ class Tables(RawRows):
         """All values of a column, None or NaN where they are missing."""
         return np.concatenate([*self.pieces_of(column, name)])
 
+    def named(self, column: str, name: str) -> None:
+        """Refuse the name of a column that does not exist."""
+        check_has(self.schema, [column], name)
+
     def pieces_of(self, column: str, name: str) -> Iterator[np.ndarray]:
         """The values of a column, read piece by piece."""
-        check_has(self.schema, [column], name)
+        self.named(column, name)
         for _, read in self.selected(Fields((column,))).jobs(0, self.n_rows):
             yield _values_of(read().columns.column(0))
 

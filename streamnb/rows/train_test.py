@@ -92,12 +92,16 @@ def train_test_split(
     if is_stream(X):
         return _split_stream(X, choose, (y, groups, stratify))
     X = as_table(X)
-    part, column, n_rows = _parts(X)
-    name, named = ("stratify", stratify) if groups is None else ("groups", groups)
-    values = column(named, name) if isinstance(named, str) else named
+    part, named, column, n_rows = _parts(X)
+    if isinstance(y, str):
+        named(y, "y")
+    name, given = ("stratify", stratify) if groups is None else ("groups", groups)
+    values = column(given, name) if isinstance(given, str) else given
     if values is None:
         test = choose.rows(0, n_rows)
     else:
+        if isinstance(values, bool):
+            raise ValueError(f"{name}={values} should be the name of a column, or an array with a value for each row")
         labels = row_checks.check_labels(values, name)
         row_checks.check_lengths(n_rows, len(labels), name, "X")
         test = choose.within(labels) if groups is None else choose.groups(labels)
@@ -140,23 +144,26 @@ class _Choice:
         return test
 
 
-def _parts(X: Any) -> tuple[Callable[[np.ndarray], Any], Callable[[str, str], Any], int]:
-    """A function that picks rows of X by a mask, one that reads a column by its name, and the number of rows."""
-    if not is_dask(X) and not is_path(X) and (is_table(X) or holds_texts(X)) and hasattr(X, "__len__"):
-        column = open_tables(X, {}, 1).values if is_table(X) else partial(_no_column, X)
-        return partial(_picked, X), column, len(X)
+def _parts(X: Any) -> tuple[Callable[[np.ndarray], Any], Callable[[str, str], Any], Callable[[str, str], Any], int]:
+    """Functions that pick rows of X by a mask, refuse a name of no column, and read a column; the number of rows."""
+    pick, no_column = partial(_picked, X), partial(_no_column, X)
+    in_memory = not is_dask(X) and not is_path(X)
     if is_table(X):
-        tables = open_tables(X, {}, n_cores())
-        return partial(PickedTables, tables), tables.values, tables.n_rows
-    if is_dask(X) or (isinstance(X, np.ndarray | list | tuple) and not is_path(X)) or sp.issparse(X):
+        of_frame = in_memory and hasattr(X, "__len__")
+        tables = open_tables(X, {}, 1 if of_frame else n_cores())
+        pick = pick if of_frame else partial(PickedTables, tables)
+        return pick, tables.named, tables.values, tables.n_rows
+    if in_memory and holds_texts(X) and hasattr(X, "__len__"):
+        return pick, no_column, no_column, len(X)
+    if is_dask(X) or (in_memory and isinstance(X, np.ndarray | list | tuple)) or sp.issparse(X):
         X = X if hasattr(X, "shape") else np.asarray(X)
         n_rows = X.shape[0]
         if n_rows != n_rows:
             raise ValueError("X has unknown row-chunk sizes: call X.compute_chunk_sizes() first")
-        return partial(_picked, X), partial(_no_column, X), n_rows
+        return partial(_picked, X), no_column, no_column, n_rows
     rows = opening.opened(X, labelled=False)
     assert rows.n_rows is not None
-    return partial(PickedRows, X, rows), rows.whole_column, rows.n_rows
+    return partial(PickedRows, X, rows), rows.whole_column, rows.whole_column, rows.n_rows
 
 
 def _no_column(X: Any, column: str, name: str) -> Any:

@@ -129,6 +129,8 @@ def test_mistakes_are_named():
         ({"groups": GROUPS, "stratify": Y}, "give groups or stratify, not both"),
         ({"groups": "patient"}, "groups='patient' names a column, and X is a ndarray"),
         ({"stratify": Y[:5]}, "stratify has 5 .*X has|stratify"),
+        ({"stratify": True}, "stratify=True should be the name of a column, or an array with a value for each row"),
+        ({"y": "kind"}, "y='kind' names a column, and X is a ndarray"),
     ):
         with pytest.raises(ValueError, match=message):
             snb.train_test_split(X, **arguments)
@@ -136,8 +138,11 @@ def test_mistakes_are_named():
         snb.train_test_split(X[:3], test_size=0.01, seed=1)
     with pytest.raises(TypeError, match="X is an iterator, which is read once; give a callable"):
         snb.train_test_split(iter([X]))
-    with pytest.raises(ValueError, match="groups='gone' is not a column of X"):
-        snb.train_test_split(FRAME, groups="gone")
+    for name in ("y", "groups"):
+        with pytest.raises(ValueError, match=f"{name}='gone' is not a column of X"):
+            snb.train_test_split(FRAME, **{name: "gone"})
+    with pytest.raises(TypeError, match="'train_size': use test_size="):
+        snb.train_test_split(X, train_size=0.8)
 
 
 def test_columns_that_parts_lack_are_named(tmp_path):
