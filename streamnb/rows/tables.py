@@ -22,6 +22,7 @@ from streamnb.rows.table_columns import (
     CATEGORY,
     DATE,
     DATES,
+    INSTANT,
     MEASURED,
     NOTHING,
     NUMBER,
@@ -37,6 +38,11 @@ from streamnb.rows.table_columns import (
 from streamnb.rows.texts import Texts, of_arrow
 
 VIEWS = {"string_view": "large_string", "binary_view": "large_binary"}  # Arrow types, and what they become
+CURES = {  # of a column that was of another kind when rows were fitted
+    NUMBER: "; give numbers, such as 31 for '31'",
+    DATE: "; give dates without a time zone, as column.dt.tz_localize(None) of pandas does",
+    INSTANT: "; give dates in a time zone, as column.dt.tz_localize('UTC') of pandas does",
+}
 PIECE_ROWS = 1 << 15  # of a block: enough for vectorised code, few enough to split small tables between threads
 
 
@@ -104,8 +110,7 @@ class Fields:
             elif not fits or (given == NUMBER and kind in (CATEGORY, BOOLEAN) and not are_whole(column)):
                 should = f"of kind {kind!r}, as in the rows that were fitted" if kind else "numbers or strings"
                 named = f"{where}: column {name!r} is of type {column.type} ({given or 'nested'})"
-                cure = "; give numbers, such as 31 for '31'" if kind == NUMBER else ""
-                raise DataError(f"{named}; it should be {should}{cure}")
+                raise DataError(f"{named}; it should be {should}{CURES.get(kind, '')}")
             columns.append(column if self.zones is None else as_known(column, kind, self.zones.get(name)))
         return arrow().RecordBatch.from_arrays(columns, names=list(self.features))
 

@@ -74,6 +74,10 @@ def test_columns_that_are_missing_or_of_another_kind_are_named():
     kind = "it should be of kind 'number', as in the rows that were fitted; give numbers, such as 31 for '31'"
     with pytest.raises(ValueError, match=rf"'miles' is of type .*string \(category\); {kind}"):
         matrix_of(encoding.encode(FRAME.assign(miles="far")))
+    zoned = FRAME.assign(day=FRAME.day.dt.tz_localize("UTC"))
+    for fitted, given, zone in ((FRAME, zoned, "None"), (zoned, FRAME, "'UTC'")):
+        with pytest.raises(ValueError, match=rf"'day' is of type .*as column.dt.tz_localize\({zone}\) of pandas does"):
+            matrix_of(snb.table(fitted, "late").encoding.encode(given))
     forced = snb.table(FRAME, "late", categorical=["miles"], columns=["miles"]).encoding
     assert forced.encode(FRAME.assign(miles=["1", "2", "3", None, "5", "6"])).n_features == 6
     with pytest.raises(ValueError, match="it should be numbers or strings"):
