@@ -155,7 +155,7 @@ def test_new_levels_and_missing_values_at_prediction(model):
     rows = FRAME.iloc[:2].copy()
     rows["city"] = ["Paris", None]
     rows["age"] = np.nan
-    with pytest.warns(snb.StreamnbWarning, match="city"):
+    with pytest.warns(snb.StreamnbWarning, match="1 of 1 values of 'city'"), pytest.warns(match="2 of 'age', in 2"):
         proba = model.predict_proba(rows)
     assert np.isfinite(proba).all()
 
