@@ -246,7 +246,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
             Slices of the rows by the values of one or several columns, which need not be features: the names of columns
             of X, of arrays beside X, or arrays; `snb.evaluate` says more. `Evaluation.slices` has their metrics.
         min_rows : int
-            Slices with fewer rows, if there are several, are combined as "other" in the table.
+            Slices with fewer rows, if there are several beside larger ones, are "other" in the table.
         positive : label, optional
             Of two classes, the one that precision, recall, curves and thresholds refer to; the second by default.
 

@@ -196,7 +196,7 @@ def slices(judged: Tallied) -> Any:
     One row a slice and metric, with the columns
 
     - "column", "slice": name and value; None where it is missing, and "other" for several slices of less than
-      `min_rows` rows;
+      `min_rows` rows where others have more;
     - "n_rows", "metric", "value", and "low", "high", the ends of its interval;
     - "whole": the value of all rows together;
     - "gap": how far the slice is from that in standard errors of its own, below 0 where it is worse. A standard error
@@ -260,10 +260,10 @@ def _metrics(judged: Tallied) -> list[tuple[str, str, dict[str, Any]]]:
 
 
 def pooled(evaluations: dict[Label, Any], min_rows: int) -> Iterator[tuple[Label, Any]]:
-    """The slices with enough rows, and last all others together; a single one keeps its name."""
+    """The slices with enough rows, and last all others together, unless there is a single one, or none has enough."""
     few = {value: one for value, one in evaluations.items() if one.n_rows < min_rows}
     yield from ((value, one) for value, one in evaluations.items() if value not in few)
-    if len(few) == 1:
+    if len(few) in (1, len(evaluations)):
         yield from few.items()
     elif few:
         yield OTHER, reduce(add, few.values())

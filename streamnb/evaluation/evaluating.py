@@ -102,7 +102,7 @@ def evaluate(
         be the name of a column of X, or a list of names, whether or not these are features. The column itself is read
         beforehand.
     min_rows : int
-        Slices with fewer rows, if there are several, are combined as "other" in the table.
+        Slices with fewer rows, if there are several beside larger ones, are "other" in the table.
     positive : label, optional
         Of two classes, the one that precision, recall, F score, average precision, curves and thresholds refer to; the
         second of the sorted classes by default.

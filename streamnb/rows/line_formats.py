@@ -175,7 +175,10 @@ class Format:
             try:
                 record = json.loads(line.decode("utf-8", "replace"))
             except ValueError as error:
-                yield f"not JSON ({error}): {_shown(line)}"
+                yield (
+                    f"not JSON ({error}): {_shown(line)}; rows are objects, one a line: of an array, pass the data "
+                    "frame that pandas.read_json(path) makes"
+                )
                 return
             yield record if isinstance(record, dict) else f"not a JSON object: {_shown(line)}"
 
@@ -335,7 +338,10 @@ def _label_type(head: bytes, y: str | None, where: str) -> dict[str, Any]:
     kinds = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
     for line in filter(bytes.strip, head.split(b"\n")):
         if not line.lstrip().startswith(b"{"):
-            raise DataError(f"{where} is not JSON lines, whose lines are objects; it begins with {_shown(line)}")
+            raise DataError(
+                f"{where} is not JSON lines, whose lines are objects; it begins with {_shown(line)}; of an array, pass "
+                "the data frame that pandas.read_json(path) makes"
+            )
         if y is None:
             break
         try:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.additive.classifier import AdditiveClassifier
-from streamnb.core import frames, messages
+from streamnb.core import frames, messages, row_checks
 from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.core.guesses import with_hints
 from streamnb.encoding.opening import opened
@@ -237,7 +237,10 @@ def search(
         about = {"folds": folds, "groups": groups, "seed": seed, "calibration": calibration, "client": client}
         if task == NUMBERS:
             judging, candidates = _of_numbers(given, chosen, scoring, about, options, offset)
-            left_out, guesses = dict[str, str](), {name: 0.0 for name in judging.scorings if name[:2] in ("r2", "d2")}
+            left_out, guesses = (
+                dict[str, str](),
+                {name: 0.0 for name in judging.scorings if name.startswith(("r2", "d2"))},
+            )
         else:
             encoded = _encoded_for_classes(given, encodings, learned, axes, named, options)
             if scoring is None:
@@ -309,7 +312,7 @@ def _guesses(scorer: Scorer, rows: Source, given: Given, positive: Any) -> dict[
     labels, weights = (None if one is None else rows.whole_column(one, "y") for one in beside)
     if labels is None or labels.ndim != 1 or (weights is not None and weights.shape != labels.shape):
         return {}
-    classes, codes = np.unique(labels, return_inverse=True)
+    classes, codes = np.unique(row_checks.check_labels(labels), return_inverse=True)
     if len(classes) == 1:
         raise ValueError(f"y is {classes[0]} in every row, so there is nothing to predict")
     if positive is not None and str(positive) not in map(str, classes.tolist()):

@@ -244,8 +244,10 @@ def test_groups_with_slices_have_intervals_of_95_percent(tmp_path):
 def test_a_single_small_slice_keeps_its_name():
     table = expected(column=np.array(["big"] * (N - 5) + ["tiny"] * 5), min_rows=50).slices
     assert {*table["slice"]} == {"big", "tiny"}
-    several = expected(column=np.array(["big"] * (N - 5) + ["tiny"] * 3 + ["one"] * 2), min_rows=50).slices
+    column = np.array(["big"] * (N - 5) + ["tiny"] * 3 + ["one"] * 2)
+    several = expected(column=column, min_rows=50).slices
     assert {*several["slice"]} == {"big", "other"}
+    assert {*expected(column=column, min_rows=N).slices["slice"]} == {*column}  # where none has enough
 
 
 # ---- the table of slices ---------------------------------------------------------------------------------------------

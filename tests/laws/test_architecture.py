@@ -68,7 +68,7 @@ DOORS = {  # who may import a library: rooms and modules, function bodies includ
 ABOVE = 4  # classes of ours in the order in which attributes of a public one are looked up, itself among them
 NAMED_ALIKE = {"_Positive": {"dispersion"}, "_Sum": {"parts"}}  # names that users, and files, have for both
 MOST = {  # `make house` prints what there is
-    "expression nodes": 329_640,
+    "expression nodes": 329_645,
     "statements": 50_005,
     "nodes per statement": 6.59,  # fewer files have fewer imports, which are statements without nodes
     "classes": 710,

@@ -1,5 +1,6 @@
 """Files of exports: the endings that there are, and nothing written where a model is refused."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -29,3 +30,20 @@ def test_models_without_statistics_write_the_same_files(X, tmp_path):
         model.export(tmp_path / f"whole.{ending}", **options)
         snb.load(tmp_path / "m.snb").export(tmp_path / f"light.{ending}", **options)
         assert (tmp_path / f"whole.{ending}").read_bytes() == (tmp_path / f"light.{ending}").read_bytes()
+
+
+@pytest.mark.parametrize("model", [snb.MultinomialNB, snb.ComplementNB, snb.BernoulliNB, snb.PoissonNB])
+@pytest.mark.parametrize("way", ["m.onnx", "m.json", "m.snb", "scikit-learn"])
+def test_infinite_weights_are_refused(model, way, tmp_path):
+    X = np.array([[3.0, 0.0, 1.0], [1.0, 0.0, 2.0], [0.0, 2.0, 1.0], [1.0, 0.0, 0.0]])
+    certain = model(alpha=0.0).fit(X, ["a", "a", "b", "c"])
+    with refused(ValueError, "a feature that never occurs in a class has an infinite weight"):
+        if way == "scikit-learn":
+            certain.to_sklearn()
+        elif way == "m.snb":
+            certain.save(tmp_path / way, stats=False)
+        else:
+            certain.export(tmp_path / way)
+    assert not [*tmp_path.iterdir()]
+    certain.save(tmp_path / "whole.snb")
+    assert (snb.load(tmp_path / "whole.snb").predict(X) == certain.predict(X)).all()

@@ -182,6 +182,7 @@ def test_a_key_that_begins_in_a_later_row_is_a_column_that_is_missing_before(tmp
         ("a.csv", "a,b\n1,2\n3,4,5\n", "row 1 is of 3 columns, and the first line of 2"),
         ("a.csv", "a,b\n1,2\n3\n", "row 1 is of 1 columns, and the first line of 2"),
         ("a.json", '{"a": 1}\n{"a": \n', "row 1 is not JSON"),
+        ("a.json", '[\n{"a": 1}]', "rows are objects, one a line: of an array, pass the data frame"),
         ("a.json", '{"a": 1}\n[2]\n', r"row 1 is not a JSON object: '\[2\]'"),
     ],
 )
