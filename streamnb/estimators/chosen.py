@@ -382,9 +382,7 @@ class ElasticNetCV(LinearRegressor):
     def _check_params(self) -> None:
         super()._check_params()
         check_l1_ratios(self.l1_ratio)
-        arguments.positive_integer("n_alphas", self.n_alphas)
         check_choice(self.folds, self.rule, self.seed)
-        arguments.one_of("intervals", self.intervals, [True, False])
         if self.alphas is not None:
             descending(self.alphas)
 
@@ -588,13 +586,9 @@ class ForwardRegression(LinearRegressor):
 
     def _check_params(self) -> None:
         super()._check_params()
-        arguments.positive_integer("max_features", self.max_features)
         check_choice(self.folds, self.rule, self.seed)
-        arguments.one_of("intervals", self.intervals, [True, False])
-        if self.n_nonzero_coefs is not None:
-            arguments.positive_integer("n_nonzero_coefs", self.n_nonzero_coefs)
-            if self.intervals:
-                raise ValueError("intervals=True needs a number chosen on folds; with n_nonzero_coefs use calibrate")
+        if self.n_nonzero_coefs is not None and self.intervals:
+            raise ValueError("intervals=True needs a number chosen on folds; with n_nonzero_coefs use calibrate")
 
     def _folds(self) -> Any:
         return self.folds if self.n_nonzero_coefs is None else None

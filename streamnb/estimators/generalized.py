@@ -28,7 +28,7 @@ from streamnb.passes.run import run_reads
 from streamnb.passes.statistic import Statistic
 from streamnb.problem.losses import LINKS, Loss, TweedieLoss
 from streamnb.rows.labels import TARGETS
-from streamnb.rows.opening import without_columns
+from streamnb.rows.opening import with_column
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import folding_of
 from streamnb.selection.score_table import warn_of_ends
@@ -66,10 +66,7 @@ class GeneralizedRegressor(LinearRegressor):
         return TweedieLoss(self._power, "log")
 
     def _check_params(self) -> None:
-        for name in ("fit_intercept", "standardize"):
-            arguments.one_of(name, getattr(self, name), [True, False])
-        arguments.number_above_0("tol", self.tol)
-        arguments.positive_integer("max_passes", self.max_passes)
+        super()._check_params()
         if "alpha" in vars(self):
             arguments.finite_number("alpha", self.alpha, minimum=0.0)
         loss = self._loss
@@ -239,8 +236,8 @@ class GeneralizedRegressor(LinearRegressor):
         if offset is None:
             return super().predict(X, interval=interval, out=out)
         with_ends = None if interval is None else self._intervals(interval)
-        X, taken = without_columns(X, (offset,))
-        own = self._opened(X).whole_column(next(iter(taken.values()), offset), "offset")
+        X, offset = with_column(X, offset, "offset")
+        own = self._opened(X).whole_column(offset, "offset")
         predicted = np.asarray(super().predict(X))
         if own.shape != predicted.shape:
             raise ValueError(
@@ -294,9 +291,9 @@ class GeneralizedRegressor(LinearRegressor):
 
     def _with_offset(self, X: Any, y: Any, weight: Any, offset: Any) -> Source:
         """Rows with targets, weights and offsets, whose column is taken from a data frame."""
-        X, taken = without_columns(X, (offset,))
+        X, offset = with_column(X, offset, "offset")
         rows = self._opened(X, y, weight, labelled=TARGETS)
-        return rows if offset is None else rows.with_columns(offset=next(iter(taken.values()), offset))
+        return rows if offset is None else rows.with_columns(offset=offset)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -373,7 +370,6 @@ class GeneralizedRegressorCV(GeneralizedRegressor):
 
     def _check_params(self) -> None:
         super()._check_params()
-        arguments.positive_integer("n_alphas", self.n_alphas)
         check_choice(self.folds, self.rule, self.seed)
         if self.alphas is not None:
             descending(self.alphas)

@@ -293,8 +293,6 @@ class Ridge(LinearRegressor):
     def _check_params(self) -> None:
         super()._check_params()
         arguments.one_of("solver", self.solver, ["auto", "products", GRADIENTS])
-        arguments.number_above_0("tol", self.tol)
-        arguments.positive_integer("max_passes", self.max_passes)
         if not isinstance(self.alpha, str):
             arguments.finite_number("alpha", self.alpha, minimum=0.0)
         elif self.alpha != EVIDENCE:

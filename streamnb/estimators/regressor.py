@@ -25,6 +25,7 @@ from streamnb.estimators.errors import RegressionEvaluation
 from streamnb.estimators.feature_tables import dense_values, row_of
 from streamnb.estimators.incremental import check_forgotten_weight, checked_decay
 from streamnb.estimators.judged import HeldOutResiduals, JudgedNumbers, Residuals, check_one_target
+from streamnb.estimators.parameters import Check, boolean, check_each, one_of, optional
 from streamnb.estimators.preparation import Preparation, StepRequest
 from streamnb.estimators.target_sums import System, TargetScan, TargetSums, check_none_beside
 from streamnb.evaluation.intervals import ONE_GROUP
@@ -41,7 +42,7 @@ from streamnb.passes.passes import StatisticTask
 from streamnb.passes.run import run, run_reads
 from streamnb.problem.losses import SQUARES, Loss
 from streamnb.rows.labels import TARGETS
-from streamnb.rows.opening import without_columns
+from streamnb.rows.opening import with_column
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, check_n_folds
 from streamnb.scanning.class_scan import folding_of
@@ -59,6 +60,13 @@ _FITTED = "stats_", "report_", "decay_", "residuals_", *preparation.OF_ROWS
 FEW_PRODUCTS = 10**8  # that are summed exactly in less than a second
 UNITS, BEARING = 100.0, 0.01  # ratio of deviations of columns, and share of a weight, that deserve a warning
 SLOW = 8192  # columns whose products take minutes
+CHECKS: dict[str, Check] = {
+    **dict.fromkeys(("fit_intercept", "standardize", "intervals"), boolean),
+    **dict.fromkeys(("max_passes", "n_alphas", "max_features"), arguments.positive_integer),
+    "exact": one_of("auto", True, False),
+    "n_nonzero_coefs": optional(arguments.positive_integer),
+    "tol": arguments.number_above_0,
+}
 
 
 class LinearRegressor(RegressorMixin, BaseEstimator):
@@ -101,9 +109,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
 
     def _check_params(self) -> None:
         """Raise for parameters that are invalid for any data."""
-        arguments.one_of("fit_intercept", self.fit_intercept, [True, False])
-        arguments.one_of("standardize", vars(self).get("standardize", False), [True, False])
-        arguments.one_of("exact", self.exact, ["auto", True, False])
+        check_each(self, CHECKS)
 
     def _solve(self, system: System) -> np.ndarray:
         """The weights of the kept columns, (n_kept, n_targets); may set further attributes."""
@@ -565,8 +571,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         if several and options.given():
             raise ValueError("interval, groups and by are of models of one target: fit one for each")
         X, y, weight = given
-        X, taken = without_columns(X, (offset,))
-        offset = next(iter(taken.values()), offset)
+        X, offset = with_column(X, offset, "offset")
         X, options = options.taken_from(X, y, weight, self.encoding_, getattr(self, "feature_names_in_", None))
         rows = self._opened(X, y, weight, labelled=TARGETS)
         self._warn_of_exposures(offset, weight)

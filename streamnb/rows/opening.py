@@ -31,12 +31,12 @@ def with_labels(X: Any, y: Any) -> tuple[Any, Any]:
 
     What is a table only because y names one of its columns is one from here on; see `as_table`.
     """
-    return _with_column(as_table(X, isinstance(y, str)), y, "y")
+    return with_column(as_table(X, isinstance(y, str)), y, "y")
 
 
 def with_weights(X: Any, weight: Any) -> tuple[Any, Any]:
     """X and sample_weight; if it names a column of a data frame or Arrow table X, that column, and X without it."""
-    return _with_column(X, weight, "sample_weight")
+    return with_column(X, weight, "sample_weight")
 
 
 def without_columns(X: Any, beside: Iterable[Any]) -> tuple[Any, dict[str, Any]]:
@@ -44,11 +44,12 @@ def without_columns(X: Any, beside: Iterable[Any]) -> tuple[Any, dict[str, Any]]
     taken: dict[str, Any] = {}
     for name in beside:
         if isinstance(name, str) and name in (columns_in(X) or ()):
-            X, taken[name] = _with_column(X, name, "groups")
+            X, taken[name] = with_column(X, name, "groups")
     return X, taken
 
 
-def _with_column(X: Any, column: Any, argument: str) -> tuple[Any, Any]:
+def with_column(X: Any, column: Any, argument: str) -> tuple[Any, Any]:
+    """X and a column; if that is the name of one of a data frame or Arrow table X, its values, and X without it."""
     in_arrow = made_by(X, "pyarrow") or made_by(X, "polars")
     names = columns_in(X) if in_arrow or hasattr(X, "iloc") else None
     if not isinstance(column, str) or names is None:

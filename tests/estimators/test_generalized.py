@@ -21,9 +21,8 @@ from streamnb.solving.reading import power_above
 rng = np.random.default_rng(0)
 N = 4000
 CODES = rng.integers(0, 6, (N, 2))
-X = np.column_stack(
-    [np.eye(6)[CODES[:, 0]], np.eye(6)[CODES[:, 1]], rng.normal(size=(N, 2)) * [1.0, 30.0] + [0.0, 90.0]]
-)
+NUMBERS = rng.normal(size=(N, 2)) * [1.0, 30.0] + [0.0, 90.0]
+X = np.column_stack([np.eye(6)[CODES[:, 0]], np.eye(6)[CODES[:, 1]], NUMBERS])
 ETA = X @ np.append(rng.normal(size=12) * 0.4, [0.5, 0.01]) - 1.5
 W, EXPOSURE = rng.uniform(0.1, 2.0, (2, N))
 COUNTS = rng.poisson(np.exp(ETA)).astype(float)
@@ -45,9 +44,7 @@ PAIRS["no intercept"] = snb.PoissonRegressor(0.01, fit_intercept=False, tol=1e-9
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 def test_weights_and_scores_are_those_of_scikit_learn(name, kind):
     ours, theirs, y = PAIRS[name]
-    columns = (
-        [*range(1, 6), *range(7, 14)] if name == "plain" else np.arange(14)
-    )  # without columns that depend on others
+    columns = [*range(1, 6), *range(7, 14)] if name == "plain" else np.arange(14)  # none depends on others
     rows = kind(X[:, columns])
     ours.fit(rows, y, W)
     theirs.fit(X[:, columns], y, W)
@@ -86,9 +83,8 @@ def test_offsets_and_weights_have_names(tmp_path):
         {"town": np.array(list("abcdef"))[CODES[:, 0]], "x": X[:, 12], "y": COUNTS, "e": np.log(EXPOSURE)}
     )
     frame.to_parquet(tmp_path / "t.parquet")
-    from_frame, from_file = (
-        snb.PoissonRegressorCV(n_alphas=4).fit(f, "y", offset="e") for f in (frame, tmp_path / "t.parquet")
-    )
+    both = frame, tmp_path / "t.parquet"
+    from_frame, from_file = (snb.PoissonRegressorCV(n_alphas=4).fit(rows, "y", offset="e") for rows in both)
     assert from_frame.coef_.tolist() == from_file.coef_.tolist()
     assert list(from_file.feature_names_in_) == [f"town={name}" for name in "abcdef"] + ["x"]
     assert from_file.score(tmp_path / "t.parquet", "y", offset="e") == from_frame.score(frame, "y", offset="e") > 0.1
@@ -132,9 +128,8 @@ def test_extreme_rows_are_fitted():
     np.testing.assert_allclose(kept.coef_, snb.PoissonRegressor(0.1).fit(x[50:], np.arange(150.0)).coef_, rtol=1e-9)
     with pytest.warns(snb.StreamnbWarning, match=r"alpha=0 leaves the weights undetermined.*'x1'"):
         both = snb.PoissonRegressor(0.0).fit(np.hstack([x, 2.0 * x]), np.arange(200.0))
-    np.testing.assert_allclose(
-        both.predict(np.hstack([x, 2.0 * x])), snb.PoissonRegressor(0.0).fit(x, np.arange(200.0)).predict(x)
-    )
+    alone = snb.PoissonRegressor(0.0).fit(x, np.arange(200.0))
+    np.testing.assert_allclose(both.predict(np.hstack([x, 2.0 * x])), alone.predict(x))
 
 
 def test_files_say_what_models_do(tmp_path):
@@ -146,9 +141,8 @@ def test_files_say_what_models_do(tmp_path):
     model.export(tmp_path / "m.json")
     content = json.loads((tmp_path / "m.json").read_text())
     assert content["link"] == "log"
-    np.testing.assert_allclose(
-        np.exp(X @ content["weights"][0] + content["intercepts"][0]), model.predict(X), rtol=1e-12
-    )
+    found = np.exp(X @ content["weights"][0] + content["intercepts"][0])
+    np.testing.assert_allclose(found, model.predict(X), rtol=1e-12)
     model.export(tmp_path / "m.py")
     code: dict = {}
     exec((tmp_path / "m.py").read_text(), code)  # a file that was just written here
@@ -168,12 +162,7 @@ ONES, SMALL = np.ones(4), np.arange(4.0)[:, None]
 WRONG = [
     (snb.GammaRegressor(), [1.0, 0.0, 2.0, 3.0], {}, "y has 0 at row 1; targets of a Gamma model should be above 0"),
     (snb.PoissonRegressor(), [1.0, 0.0, -2.0, 3.0], {}, "y has -2 at row 2; targets of a Poisson model"),
-    (
-        snb.PoissonRegressor(),
-        ONES,
-        {"offset": [0.0, -1.0, -np.inf, 0.0]},
-        "offset has -inf at row 2; it should be finite",
-    ),
+    (snb.PoissonRegressor(), ONES, {"offset": [0.0, -1.0, -np.inf, 0.0]}, "offset has -inf at row 2; it should be"),
     (snb.PoissonRegressor(), ONES, {"offset": [0.0, np.nan, 0.0, 0.0]}, "offset has nan at row 1"),
     (snb.PoissonRegressor(), ONES, {"offset": [0.0, 1e5, 0.0, 0.0]}, "offset has 100000.0 at row 1; .*logarithm"),
     (snb.PoissonRegressor(), ONES, {"offset": ONES[:3]}, "offset should have one entry for each row"),

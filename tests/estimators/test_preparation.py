@@ -75,10 +75,7 @@ def test_columns_of_bins_go_by_their_own_names():
         (lambda: snb.LinearNB(transform=snb.Bins(1)).fit(X, Y), "n_bins=1"),
         (lambda: snb.LinearNB(transform=snb.Bins(4)).fit(iter([(X.to_numpy(), Y)]), keep="no"), "read"),
         (lambda: snb.LinearNB(transform=snb.Bins(4)).fit(X, Y).refit(transform=snb.Bins(5)), "learned before the scan"),
-        (
-            lambda: snb.LinearNB(transform=snb.Bins(4)).fit(X, Y).refit(transform=None),
-            "transform=None is learned|use fit",
-        ),
+        (lambda: snb.LinearNB(transform=snb.Bins(4)).fit(X, Y).refit(transform=None), "is learned|use fit"),
         (lambda: snb.LinearNB(transform=snb.Bins(4)).fit(X, Y).predict(X[["a", "b"]]), "feature names"),
         (lambda: snb.LinearNB(transform="bins").fit(X, Y), "transform='bins'"),
     ],
