@@ -17,6 +17,7 @@ from streamnb.cli.given import (
     SEED,
     SEQUENCES,
     TABLE,
+    TASK,
     TRANSFORM,
     connected,
     given_names,
@@ -217,11 +218,7 @@ def _model(settings: dict[str, Any]) -> Any:
 )
 @click.option("--cv", "--folds", type=click.IntRange(2), default=5, show_default=True, help="Folds to compare on.")
 @click.option("--budget", default="auto", show_default=True, help="auto, or a limit: 600s, 10m, or '20 reads'.")
-@click.option(
-    "--task",
-    type=click.Choice(["classification", "regression"]),
-    help="Whether labels are classes or numbers to predict; by default what they look like.",
-)
+@TASK
 @click.option(
     "--scoring", type=SCORINGS, help="Scorings, split at commas; the first chooses. By default those of snb.search."
 )

@@ -350,6 +350,11 @@ MODEL = options(
     click.option("--idf", is_flag=True, help="Multiply features by their inverse frequency in rows."),
     click.option("--smoothing", type=float, help="Strength of the prior; that of the family by default."),
 )
+TASK = click.option(
+    "--task",
+    type=click.Choice(["classification", "regression"]),
+    help="Whether y holds classes or numbers to predict; for search by default what it looks like, for sites classes.",
+)
 OFFSET = click.option("--offset", help="Column of logarithms of exposures, for models of counts and amounts.")
 JUDGED = options(
     OFFSET,

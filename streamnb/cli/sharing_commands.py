@@ -12,11 +12,13 @@ from streamnb.cli.given import (
     KEEP_STATS,
     NAMES,
     OF_DATA,
+    OFFSET,
     SEED,
     STEPS,
     SUMS_LIMIT,
     TABLE,
     TABLE_OPTIONS,
+    TASK,
     THERE,
     THREADS,
     new_file_option,
@@ -51,6 +53,8 @@ def _write(made: Any, path: Any, out: str) -> None:
 @click.command()
 @DATA
 @TABLE
+@TASK
+@OFFSET
 @click.option("--vocabulary", type=click.IntRange(1), help="Number of n-grams of --text to learn, in place of hashing.")
 @click.option("--classes", type=NAMES, help="All labels, split at commas; those of the data by default.")
 @click.option("--moments", type=NAMES, help="Sums to keep, split at commas: sum,sum_sq,nonzero,above by default.")
@@ -74,9 +78,9 @@ def schema(data: str, out: str, force: bool, **settings: Any) -> None:
     elif settings["text"]:
         columns = {"text": settings["text"], **text_options(settings)}
         columns |= {"vocabulary": settings["vocabulary"]} if settings["vocabulary"] else {}
-    more = {name: settings[name] for name in ("classes", "moments", "transform", "normalize", "folds", "seed")}
-    more |= {"sites": settings["sites"] or [], "sample_weight": settings["weight"]}
-    made = make_schema(data, settings["y"], **more, **columns)
+    more = {name: settings[name] for name in ("offset", "classes", "moments", "transform", "normalize", "folds")}
+    more |= {"sites": settings["sites"] or [], "sample_weight": settings["weight"], "seed": settings["seed"]}
+    made = make_schema(data, settings["y"], task=settings["task"] or "classification", **more, **columns)
     _write(made, path, out)
 
 
@@ -124,13 +128,14 @@ def merge(files: tuple[str, ...], drop_counts: bool, out: str, force: bool) -> N
 @OF_DATA
 @click.option("--weights", "of", type=THERE, required=True, help="The file of the round, which fit or step wrote.")
 @SITE
+@OFFSET
 def read(data: str, of: str, site: str | None, out: str, force: bool, **settings: Any) -> None:
     """Read the rows of one site for what a round asks: a gradient at its weights, scores on held-out rows, values.
 
     Example: streamnb read hospital_a.parquet --weights w.snb -o read_a.snb
     """
     path, round_ = new_place(out, force), saved(of, "--weights", "fit or step", (Round,))
-    answer = round_.read(data, site=site or Path(data).stem, **_run(settings))
+    answer = round_.read(data, site=site or Path(data).stem, offset=settings["offset"], **_run(settings))
     _write(answer, path, out)
 
 

@@ -22,7 +22,7 @@ MANY_NUMBERS, FEW_ROWS = 100, 10  # so many whole numbers, with so few rows each
 NO_LABELS = "requires y to be passed, but the target y is None"  # begins the message for rows without labels
 FOR_NUMBERS = (
     "to predict numbers, use snb.search(X, y, task='regression'), which compares models=[..], snb.ElasticNetCV or "
-    "snb.Ridge"
+    "snb.Ridge; snb.schema takes the task, too"
 )
 KINDS = {"b": "bools", "i": "numbers", "u": "numbers", "f": "numbers", "U": "strings"}
 FEW_VALUES, MANY_ROWS = 5, 50  # so few distinct whole numbers in so many rows look like classes

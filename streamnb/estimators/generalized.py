@@ -162,7 +162,14 @@ class GeneralizedRegressor(LinearRegressor):
         sums, report = yield ReadRequest(StatisticTask(asked), rows, options.of_pass("scan"))
         self._remember_exposures(offset)
         self._used, self._sums = self.get_params(deep=False), ColumnProfile.of(sums.features)
-        newton = Newton(sums, self.fit_intercept, self.standardize, float(self.tol), options.memory_limit)
+        newton = Newton(
+            sums,
+            self.fit_intercept,
+            self.standardize,
+            float(self.tol),
+            options.memory_limit,
+            samples=rows.sites is None,
+        )
         return Training(newton, rows, options, self.max_passes, report)
 
     def _judge(self, training: Training) -> Reading[None]:

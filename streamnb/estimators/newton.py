@@ -397,6 +397,8 @@ class Newton:
     tol : float
         A model has converged when the norm of its gradient is at most this, relative to the start.
     memory_limit : int, optional
+    samples : bool
+        Whether rows may be sampled by their number; at several sites it is that at each.
 
     Attributes
     ----------
@@ -405,8 +407,16 @@ class Newton:
     n_reads : int
     """
 
-    def __init__(self, sums: ExposedSums, intercept: bool, standardize: bool, tol: float, memory_limit: int | None):
-        self.sums, self.loss, self.tol = sums, sums.loss, tol
+    def __init__(
+        self,
+        sums: ExposedSums,
+        intercept: bool,
+        standardize: bool,
+        tol: float,
+        memory_limit: int | None,
+        samples: bool = True,
+    ):
+        self.sums, self.loss, self.tol, self._samples = sums, sums.loss, tol, samples
         self._intercept, self._limit = intercept, memory_limit
         moments = sums.moments
         n, weight = len(moments.whole), moments.weight
@@ -540,7 +550,7 @@ class Newton:
     def _every(self, n_models: int) -> int:
         """Curvatures of a model alone are of all rows; of many, which are only compared, of a sample."""
         n_sampled = max(SAMPLED * len(self._unit), FEWEST_SAMPLED)
-        return max(self.sums.targets.n_rows // n_sampled, 1) if n_models > 1 else 1
+        return max(self.sums.targets.n_rows // n_sampled, 1) if n_models > 1 and self._samples else 1
 
     def _accepted(self, model: Model, loss: float, of_loss: np.ndarray) -> bool:
         """Move a model to where it was evaluated, unless that is worse: then its step is shortened."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from streamnb.core import messages, persistence
 from streamnb.passes.contract import PassTask, Report, RunOptions
-from streamnb.passes.passes import TotalsOfRead
+from streamnb.passes.passes import JointRead, TotalsOfRead
 from streamnb.passes.run import run_here
 from streamnb.passes.statistic import united
 from streamnb.rows.source import Source
@@ -30,14 +30,21 @@ from streamnb.stats.columns import columns_of
 from streamnb.stats.moment_sums import SECOND_MOMENTS
 from streamnb.stats.row_sample import RowSample
 
-READ = "ReadTask"  # the name of a pass that reads a gradient, which alone needs weights
-WEIGHTS: dict[str, Any] = {
-    "weights": "f8[n_columns, n_rows]",
-    "grid": "f8[n_columns]",
-    "top": float,
-    "step": "f8[n_columns, n_rows]",
-    "lengths": "f8[n_lengths]",
-    "class_weight": "f8[n_classes]",
+GRADIENTS = {  # reads at weights, which other processors may round in another way, and what each round keeps of them
+    "ReadTask": ("weights", "grid", "top", "step", "lengths", "class_weight"),
+    "CurvedSums": ("weights", "folds", "unit", "bound", "top", "step", "every", "limits"),
+}
+AGREED = {  # by schemas, and how messages call it
+    "sums": "way of summing, which is that of the version of streamnb: install the same everywhere",
+    "task": "task",
+    "offset": "offset",
+    "declared": "declared classes",
+    "n_features": "number of columns (where only some have missing values, give all bins=16, or bins=None for numbers)",
+    "names": "names of columns",
+    "moments": "moments",
+    "options": "options",
+    "folding": "folds",
+    "sites": "sites",
 }
 
 
@@ -89,21 +96,38 @@ class Answer(persistence.Saved):
 
 
 class _Asked(Exception):
-    """Ends a fit at a pass that has no answer yet; holds its task and, where rows were read for it, total and report.
+    """Ends a fit at a pass that has no answer yet; holds its task, rows and options.
 
     It is an exception, as `fit` of an estimator from outside may ask for passes by `drive`.
     """
 
 
+def _gradient_of(task: Any) -> Any:
+    """The task itself, or the statistic of its first pass, which may read a gradient."""
+    return task.passes[0].statistic if isinstance(task, JointRead) else task
+
+
+def _weights_of(task: Any) -> dict[str, Any]:
+    """At which weights a task reads a gradient, and on which grid; empty if it reads none."""
+    read = _gradient_of(task)
+    return {
+        name: getattr(read, name) for name in GRADIENTS.get(type(read).__name__, ()) if getattr(read, name) is not None
+    }
+
+
 def _at_weights(task: Any, weights: dict[str, Any]) -> Any:
-    """The read at the weights of a round, which should have the shapes that it expects, as kernels rely on it."""
-    for name in WEIGHTS:
-        own, given = getattr(task, name), weights.get(name)
-        if isinstance(own, np.ndarray):
-            persistence.array(name, given, ["f8"], own.shape)
-        elif type(given) is not type(own):
-            raise ValueError(f"the round has {name}={given!r:.50}, which its read does not ask for")
-    return replace(task, **weights)
+    """A task at the weights of a round, which should have the shapes that it expects, as kernels rely on it."""
+    asked, given = (
+        {name: (np.asarray(value).dtype.str, np.shape(value)) for name, value in each.items()}
+        for each in (_weights_of(task), weights)
+    )
+    if asked != given:
+        raise ValueError(f"the round has weights of the forms {given}, and its read asks for {asked}")
+    read = replace(_gradient_of(task), **weights)
+    if not isinstance(task, JointRead):
+        return read
+    first, *others = task.passes
+    return replace(task, passes=(replace(first, statistic=read), *others))
 
 
 def check_sums(task: PassTask) -> None:
@@ -189,6 +213,7 @@ class Round(persistence.Saved):
         *,
         site: str | None = None,
         sample_weight: Any = None,
+        offset: Any = None,
         progress: bool | None = None,
         n_threads: int | None = None,
         memory_limit: Any = None,
@@ -199,6 +224,8 @@ class Round(persistence.Saved):
         ----------
         X, y, site, sample_weight, progress, n_threads, memory_limit
             As for `Schema.scan`.
+        offset : (n_rows,), optional
+            Of a schema with offsets; by default the column that it names.
 
         Returns
         -------
@@ -212,16 +239,20 @@ class Round(persistence.Saved):
         DataError
             Rows cannot be read.
         """
-        rows = self.schema.rows(X, y, sample_weight, site)
+        rows = self.schema.rows(X, y, sample_weight, site, offset)
         run = {"progress": progress, "n_threads": n_threads, "memory_limit": memory_limit, "keep": "no"}
-        try:
-            self._fitted(rows, True, **run)
-        except _Asked as asked:
-            rows.warn_of_outside()
-            task, total, report = asked.args
-            answer = Answer.of(self.fingerprint, task, {}, total, report)
-            return replace(answer, sites={persistence.digest(answer.total) if site is None else site: report.rows})
-        raise ValueError("this round asks for nothing; it is complete")
+        asked, _ = self._next(rows, **run)
+        if asked is None:
+            raise ValueError("this round asks for nothing; it is complete")
+        task, bare, options = asked
+        if self.weights is not None:  # another processor may round what follows from earlier sums in another way
+            task = _at_weights(task, self.weights)
+        bare = bare.wanted(True, 0)
+        bare.sites = None
+        total, report = run_here(task, bare, options)
+        rows.warn_of_outside()
+        answer = Answer.of(self.fingerprint, task, {}, total, report)
+        return replace(answer, sites={persistence.digest(answer.total) if site is None else site: report.rows})
 
     def merge(self, *answers: Answer) -> Answer:
         """The answer of several sites together.
@@ -232,26 +263,25 @@ class Round(persistence.Saved):
             An answer is of another round, such as a gradient at other weights; or a site is there twice, or read
             another number of rows than before.
         """
-        task, _ = self._next()
-        if task is None or not answers:
+        asked, _ = self._next(self.schema.rows_elsewhere())
+        if asked is None or not answers:
             raise ValueError("a round goes on with the answers of sites, and got none")
+        sites: dict[str, int] = {}
         for answer in answers:
             self._check(answer)
-        sites = [name for answer in answers for name in answer.sites]
-        twice = sorted({name for name in sites if sites.count(name) > 1})
-        if twice:
-            raise ValueError(f"site {twice[0]!r} answers twice; give the answer of each site once")
-        for answer in answers:
             for name, n_rows in answer.sites.items():
                 before = self.sites.get(name)
+                if name in sites:
+                    raise ValueError(f"site {name!r} answers twice; give the answer of each site once")
                 if before not in (None, n_rows):
                     raise ValueError(
                         f"site {name!r} read {n_rows:,} rows, and {before:,} before; each round reads the same rows"
                     )
+                sites[name] = n_rows
+        task = asked[0]
         total = reduce(add, [answer.of_task(task) for answer in answers])
         report = reduce(add, [answer.report for answer in answers])
-        rows = {name: n_rows for answer in answers for name, n_rows in answer.sites.items()}
-        return Answer.of(self.fingerprint, task, rows, total, report)
+        return Answer.of(self.fingerprint, task, sites, total, report)
 
     def step(self, *answers: Answer) -> Any:
         """Go on with the answers of all sites: to the next round or, where no pass is left, to the fitted model.
@@ -270,36 +300,29 @@ class Round(persistence.Saved):
 
     def advanced(self) -> Any:
         """The round with the pass that it asks for; the fitted model where no pass is left."""
-        bare, weights = replace(self, asks="", weights=None), None
-        task, fitted = bare._next()
-        if task is None:
+        bare = replace(self, asks="", weights=None)
+        asked, fitted = bare._next(self.schema.rows_elsewhere())
+        if asked is None:
             return fitted
-        if task.name == READ:
-            weights = {name: getattr(task, name) for name in WEIGHTS if getattr(task, name) is not None}
-        return replace(bare, asks=task.name, weights=weights)
+        return replace(bare, asks=asked[0].name, weights=_weights_of(asked[0]) or None)
 
-    def _next(self) -> tuple[PassTask | None, Any]:
-        """The next pass and None, or None and the fitted estimator."""
-        try:
-            return None, self._fitted(self.schema.rows_elsewhere(), False)
-        except _Asked as asked:
-            return asked.args[0], None
-
-    def _fitted(self, rows: Source, reads: bool, **run: Any) -> Any:
-        """The best of the estimators, fitted to rows whose passes are answered; see `_answers`."""
-        rows.sites = self._answers(reads)
+    def _next(self, rows: Source, **run: Any) -> tuple[Any, Any]:
+        """The task, rows and options of the next pass, and None; or None, and the best of the fitted estimators."""
+        rows.sites = self._answers()
         fitted = []
         for estimator in self._estimators():
             known = signature(estimator.fit).parameters
-            given = {"classes": self.schema.classes, **run}
-            fitted.append(estimator.fit(rows, **{name: value for name, value in given.items() if name in known}))
-        return fitted[0] if len(fitted) == 1 else max(fitted, key=lambda one: one.best_score_)
+            given = {"classes": self.schema.classes, "offset": self.schema.offset, **run}
+            try:
+                fitted.append(estimator.fit(rows, **{name: value for name, value in given.items() if name in known}))
+            except _Asked as asked:
+                return asked.args, None
+        return None, fitted[0] if len(fitted) == 1 else max(fitted, key=lambda one: one.best_score_)
 
-    def _answers(self, reads: bool) -> Callable[[PassTask, Source, RunOptions], tuple[Any, Report]]:
+    def _answers(self) -> Callable[[PassTask, Source, RunOptions], tuple[Any, Report]]:
         """A function that answers passes: scans by `scanned`, if there is one, others by `answers`, in their order.
 
-        At the first pass that has no answer it raises `_Asked`; with `reads` it first reads the rows here, at the
-        weights of this round.
+        At the first pass that has no answer it raises `_Asked`.
         """
         answers = iter(self.answers)
 
@@ -310,13 +333,7 @@ class Round(persistence.Saved):
             if known is not None:
                 return known.of_task(task), known.report
             check_sums(task)
-            if not reads:
-                raise _Asked(task)
-            if task.name == READ:  # another processor may round what follows from earlier sums in another way
-                task = _at_weights(task, self.weights or {})
-            bare = rows.wanted(True, 0)
-            bare.sites = None
-            raise _Asked(task, *run_here(task, bare, options))
+            raise _Asked(task, rows, options)
 
         return answer
 
@@ -334,21 +351,16 @@ class Round(persistence.Saved):
         if not isinstance(answer, Answer):
             raise TypeError(f"a round goes on with answers, as `read` returns them, and got {type(answer).__name__}")
         if answer.asked != self.fingerprint:
-            what = "a gradient at other weights" if answer.task == self.asks == READ else answer.task
+            what = "a gradient at other weights" if self.weights and answer.task == self.asks else answer.task
             raise ValueError(
                 f"the answer of {', '.join(answer.sites)} is {what}: it answers round {answer.asked}, and this one is "
                 f"{self.fingerprint}; read the rows with its file"
             )
 
     def _check_loaded(self) -> None:
-        if type(self.schema).__name__ != "Schema" or {*(self.weights or {})} - {*WEIGHTS}:
-            raise ValueError("a round should have a schema, and weights for one read")
+        if type(self.schema).__name__ != "Schema":
+            raise ValueError("a round should have a schema")
         self._estimators()  # raises where a file has others
-        if self.weights is not None:
-            lengths: dict[str, int] = {}
-            for name, kind in WEIGHTS.items():
-                if name in self.weights or name in ("weights", "top"):
-                    persistence.part(self.weights, name, kind, lengths)
 
 
 def begun(schema: Any, estimators: Sequence[Any], scanned: ClassStats | None = None, sites: Any = None) -> Any:
@@ -364,11 +376,15 @@ def begun(schema: Any, estimators: Sequence[Any], scanned: ClassStats | None = N
                 f"fit takes estimators of streamnb, not fitted, and got {one!r:.100}; a class of your own needs "
                 "get_params, and @register of streamnb.core.persistence"
             )
-        if one.get_params().get("calibration") is not None:
+        params = one.get_params()
+        kept = [f"{name}={params[name]!r}" for name in ("calibration", "resolutions") if params.get(name) is not None]
+        if kept:
             raise ValueError(
-                f"calibration={one.calibration!r} keeps a sample of the rows, which would leave their sites; calibrate "
-                "the model by rows that may be read"
+                f"{kept[0]} of {type(one).__name__} keeps a sample of the rows, which would leave their sites; "
+                "calibrate by rows that may be read, and in place of an additive model use snb.SoftmaxRegressionCV or "
+                "snb.PoissonRegressorCV, of a schema with bins=16"
             )
+        schema.check_predicts(one)
         if len(estimators) > 1 and not hasattr(one, "scoring"):
             raise TypeError(f"of several estimators each should score itself on held-out rows, as {one!r} does not")
     named_estimators = tuple((type(one).__name__, one.get_params(deep=False)) for one in estimators)
@@ -389,9 +405,9 @@ class Site(persistence.Parameters):
     levels: dict[str, int]
     fingerprint: str
 
-    def followed_by(self, other: Site) -> Site:
-        """The site with further rows; the fingerprint tells their order."""
-        fingerprint = persistence.digest([self.fingerprint, other.fingerprint])
+    def __add__(self, other: Site) -> Site:
+        """The site with further rows."""
+        fingerprint = "+".join(sorted(f"{self.fingerprint}+{other.fingerprint}".split("+")))
         levels = united(self.levels, other.levels)
         return Site(self.rows + other.rows, self.outside + other.outside, levels, fingerprint)
 
@@ -466,17 +482,18 @@ class SiteSums(persistence.Saved):
                 messages.warn(f"site {name!r} has the same sums as {same[0]!r}: is it there twice? Both are counted")
             elif name in self.sites:
                 messages.warn(f"site {name!r} is there twice, with different sums; both are counted")
-        by_site = united(self.by_site, other.by_site)
-        sites = self.sites | other.sites
-        for name in self.sites.keys() & other.sites.keys():
-            sites[name] = self.sites[name].followed_by(other.sites[name])
+        sites, by_site = united(self.sites, other.sites), united(self.by_site, other.by_site)
         return SiteSums(self.schema, sites, self.total + other.total, by_site)
 
     def __radd__(self, other: Any) -> Any:
         return self if isinstance(other, int) and other == 0 else NotImplemented  # so that sum() works
 
     def _check_loaded(self) -> None:
-        check_schema(self.schema, self.total)
+        schema, stats = self.schema, self.total
+        if type(schema).__name__ != "Schema":
+            raise ValueError(f"schema is of type {type(schema).__name__}")
+        if stats.n_features != schema.n_columns or not np.array_equal(stats.classes, schema.classes):
+            raise ValueError("the sums should have the columns and classes of their schema")
 
 
 def folding_of_sites(names: tuple[str, ...]) -> Folding | None:
@@ -484,30 +501,12 @@ def folding_of_sites(names: tuple[str, ...]) -> Folding | None:
     return Folding(len(names), by="given", names=names) if names else None
 
 
-def check_schema(schema: Any, stats: ClassStats) -> None:
-    """Refuse statistics that do not fit a schema."""
-    if type(schema).__name__ != "Schema":
-        raise ValueError(f"schema is of type {type(schema).__name__}")
-    if stats.n_features != schema.n_columns or not np.array_equal(stats.classes, schema.classes):
-        raise ValueError("the sums should have the columns and classes of their schema")
-
-
 def check_one_schema(ours: Any, theirs: Any) -> None:
     """Refuse two schemas that differ; the message says how."""
-    if ours.fingerprint == theirs.fingerprint:
-        return
-    if ours.sums != theirs.sums:
-        what = "were made by versions of streamnb that sum in different ways: install the same one at all sites"
-    elif ours.classes.tolist() != theirs.classes.tolist():
-        what = f"have the classes {messages.listed(ours.classes)} and {messages.listed(theirs.classes)}"
-    elif ours.n_columns != theirs.n_columns:
-        what = f"have {ours.n_columns:,} and {theirs.n_columns:,} columns"
-    elif ours.encoding is not None and theirs.encoding is not None and ours.encoding.differs(theirs.encoding):
-        what = f"make other columns: {ours.encoding.differs(theirs.encoding)}"
-    else:
-        names = ("names", "moments", "options", "folding", "sites")
-        odd = next((name for name in names if getattr(ours, name) != getattr(theirs, name)), "encoding")
-        what = f"differ in their {odd}: {getattr(ours, odd)!r:.200} and {getattr(theirs, odd)!r:.200}"
-    raise ValueError(
-        f"the schemas {ours.fingerprint} and {theirs.fingerprint} {what}. Scan every site with the same schema file"
-    )
+    schemas = f"the schemas {ours.fingerprint} and {theirs.fingerprint}"
+    for name, words in AGREED.items():
+        one, other = getattr(ours, name), getattr(theirs, name)
+        if persistence.digest(one) != persistence.digest(other):
+            raise ValueError(f"{schemas} differ in their {words}: {one!r:.200} and {other!r:.200}")
+    if ours.fixed is not None and (what := ours.fixed.differs(theirs.fixed)):
+        raise ValueError(f"{schemas} make other columns: {what}. Scan every site with the same schema file")

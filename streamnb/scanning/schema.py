@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from inspect import signature
 from operator import add
-from typing import Annotated, Any, NamedTuple, NoReturn, Self
+from typing import Annotated, Any, Literal, NoReturn, Self
 
 import numpy as np
 
 from streamnb.core import arguments, messages, persistence, row_checks
+from streamnb.core.threads import n_cores
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.opening import as_numbers, holds_raw_texts, opened, opened_for
 from streamnb.encoding.table import LearnedTable, TableToLearn
@@ -24,22 +25,21 @@ from streamnb.passes.run import run, run_reads
 from streamnb.passes.statistic import Statistic, added
 from streamnb.rows import opening
 from streamnb.rows.boundary import picked
+from streamnb.rows.labels import TARGETS
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import Source, WrappedSource
 from streamnb.rows.splits import Folding, as_folding
 from streamnb.rows.table_columns import NOTHING
-from streamnb.rows.table_opening import COMPLETE, as_table, is_table
+from streamnb.rows.table_opening import COMPLETE, as_table, is_table, open_tables
+from streamnb.rows.tables import check_has
 from streamnb.scanning.class_scan import ClassScan, names_of, run_scan
-from streamnb.scanning.rounds import Site, SiteSums, begun, folding_of_sites
+from streamnb.scanning.rounds import Site, SiteSums, begun, check_one_schema, folding_of_sites
 from streamnb.stats.moment_sums import check_moments
 
-
-class Outside(NamedTuple):
-    """Rows with labels outside of the schema, and values of categories outside of it by column."""
-
-    rows: int
-    levels: dict[str, int]
+Task = Literal["classification", "regression"]
+CLASSES: Task = "classification"
+NUMBERS: Task = "regression"
 
 
 class SiteRows(WrappedSource):
@@ -50,31 +50,22 @@ class SiteRows(WrappedSource):
     Parameters
     ----------
     rows : Source
-    classes : (K,) sorted labels
-    folding : Folding, optional
-        Of sites, where each is a fold; `number` is that of this one.
+    schema : Schema
     number : int
-    declared : Folding, optional
-        Of the rows of each site, as the schema says.
+        Of this site, where each is a fold.
     """
 
     needs_values = True
 
-    def __init__(
-        self,
-        rows: Source,
-        classes: np.ndarray,
-        folding: Folding | None = None,
-        number: int = 0,
-        declared: Folding | None = None,
-    ):
+    def __init__(self, rows: Source, schema: Schema, number: int = 0):
         super().__init__(rows)
-        self._classes, self._number, self.own_folding, self.declared_folding = classes, number, folding, declared
+        self._schema, self._classes, self._number = schema, schema.classes, number
+        self.own_folding, self.declared_folding = folding_of_sites(schema.sites), schema.folding
         self.n_rows = self.n_values = None
         self.nbytes, self.in_memory, self.stored, self.files = 0, False, (), ()
         self.feature_names, self.names_last, self.encoding = rows.feature_names, rows.names_last, rows.encoding
         self.given = rows.given
-        self._outside: dict[Any, int] = {}
+        self._outside: Counter[Any] = Counter()
 
     @property
     def arrays(self) -> tuple[Any, ...]:
@@ -90,41 +81,38 @@ class SiteRows(WrappedSource):
             yield replace(kept, split=split, first_row=first_row)
             first_row += kept.n_rows
         if first_row == 0:
-            classes = messages.listed(self._classes)
-            raise ValueError(f"no row of this site has one of the labels of the schema, {classes}; leave the site out")
+            raise ValueError(f"this site has no row for {self._schema.predicted}; leave the site out")
 
     def check_resumable(self) -> None:
         raise ValueError("checkpoint= is for rows in one place, not at several sites")
 
-    def with_columns(self, *labels: Any, targets: bool = False, **columns: Any) -> Self:
-        if targets:
-            raise TypeError(f"a schema has classes, and the estimator predicts numbers: {OF_NUMBERS}")
-        return super().with_columns(*labels, **columns)
+    def with_columns(self, *labels: Any, offset: Any = None, **columns: Any) -> Self:
+        return super().with_columns(*labels, **columns)  # the rows have their offset, of the schema
 
     def _declared(self, block: Block) -> Block:
         """The rows of a block with declared labels."""
+        if self._classes is None:
+            return block
         y = single_labels(block)
         if len(y) and row_checks.label_kind(y) != row_checks.label_kind(self._classes):
             raise ValueError(f"y holds {row_checks.label_kind(y)}, and the classes are {self._classes.tolist()}")
         known = np.isin(y, self._classes)
         if known.all():
             return block
-        labels, counts = np.unique(y[~known], return_counts=True)
-        for label, count in zip(labels.tolist(), counts.tolist(), strict=True):
-            self._outside[label] = self._outside.get(label, 0) + count
+        self._outside.update(y[~known].tolist())
         return picked(block, np.flatnonzero(known))
 
-    def warn_of_outside(self) -> Outside:
+    def warn_of_outside(self) -> tuple[int, dict[str, int]]:
         """Warn of rows and values outside of the schema, once all rows have been read; return their numbers."""
-        rows, unknown = sum(self._outside.values()), getattr(self._rows, "unknown", None)
+        rows, unknown = self._outside.total(), getattr(self._rows, "unknown", None)
         levels = {} if unknown is None else unknown.totals()
         if rows:
-            labels = messages.listed([*self._outside])
+            labels = messages.listed(list(self._outside))
             messages.warn(f"{rows:,} rows have labels outside of the schema, {labels}; they are left out")
         if levels:
             of_columns = ", ".join(f"{name!r} {count:,}" for name, count in levels.items())
             messages.warn(f"values outside of the schema have no effect; their numbers by column: {of_columns}")
-        return Outside(rows, levels)
+        return rows, levels
 
 
 def single_labels(block: Block) -> np.ndarray:
@@ -133,16 +121,6 @@ def single_labels(block: Block) -> np.ndarray:
     if y.ndim == 2:
         raise ValueError("y is an indicator of labels; a schema is of rows with one label each")
     return y
-
-
-def no_rows(n_features: int, names: Any, encoding: Any) -> Source:
-    """A placeholder for rows at other sites: a stream with their columns, which cannot be read here."""
-    rows = opening.opened(_elsewhere)
-    rows.n_features, rows.encoding = n_features, encoding
-    if names is not None:
-        rows.feature_names = np.empty(len(names), object)
-        rows.feature_names[:] = names
-    return rows
 
 
 def _elsewhere() -> NoReturn:
@@ -155,11 +133,13 @@ class LabelCounts(Statistic):
 
     of_columns: Annotated[Any, added] = None
     rows: Annotated[Counter[Any], add] = field(default_factory=Counter)
+    of_classes: bool = True
     title = "schema"
 
     def add_block(self, block: Block) -> None:
-        labels, counts = np.unique(single_labels(block), return_counts=True)
-        self.rows.update(dict(zip(labels.tolist(), counts.tolist(), strict=True)))
+        if self.of_classes:
+            labels, counts = np.unique(single_labels(block), return_counts=True)
+            self.rows.update(dict(zip(labels.tolist(), counts.tolist(), strict=True)))
         if self.of_columns is not None:
             self.of_columns.add_block(block)
 
@@ -213,8 +193,7 @@ class LearnedSchema:
         ours, theirs, counts = self.columns, other.columns, self.counts.of_columns
         if not isinstance(ours, LearnedTable) or not isinstance(theirs, LearnedTable):
             return self
-        shared = (name for name in ours.kinds if name in theirs.kinds)
-        others = [name for name in shared if theirs.kinds[name] not in (ours.kinds[name], NOTHING)]
+        others = [name for name, kind in ours.kinds.items() if theirs.kinds.get(name, kind) not in (kind, NOTHING)]
         empty = {name for name in others if all(part.is_empty(name) for part in counts.units.values())}
         made = ours.with_kinds_of(theirs, empty)
         units = {unit: part.with_missing(made.parts) for unit, part in counts.units.items()}
@@ -235,32 +214,16 @@ def check_columns_alike(one: LearnedColumns, other: Any) -> None:
         raise ValueError("one schema is of a table, the other of texts or numbers")
     for name, ours in vars(one).items():
         theirs = getattr(other, name)
-        if isinstance(ours, dict) and isinstance(theirs, dict):
-            odd = sorted(key for key in {*ours, *theirs} if ours.get(key, ...) != theirs.get(key, ...))
-            if odd and name == "kinds":
-                here, there = (repr(each[odd[0]]) if odd[0] in each else "absent" for each in (ours, theirs))
+        if isinstance(ours, dict):
+            odd = min((key for key in {*ours, *theirs} if ours.get(key, ...) != theirs.get(key, ...)), default=None)
+            if odd is not None:
+                here, there = (each.get(odd, "absent") for each in (ours, theirs))
                 raise ValueError(
-                    f"column {odd[0]!r} is {here} in one schema, {there} in the other; name the columns that all sites "
-                    "have with columns=, and give a column the same type everywhere"
+                    f"the schemas differ in their {name}: {odd!r} is {here!r} in one, {there!r} in the other; name the "
+                    "columns that all sites have with columns=, and give a column the same type everywhere"
                 )
-            if odd:
-                here, there = (each.get(odd[0], "none") for each in (ours, theirs))
-                raise ValueError(f"{name} of the schemas differ: {odd[0]!r} is {here!r} in one, {there!r} in the other")
         elif {*ours} != {*theirs} if name == "parts" else ours != theirs:
-            raise ValueError(f"{name} of the schemas differ: {ours!r:.200} and {theirs!r:.200}")
-
-
-OF_NUMBERS = (
-    "of several sites add the sums of Ridge, Lasso or ElasticNet, snb.Ridge().fit(first.stats_ + second.stats_)"
-)
-_WORDS = {
-    "sums": "way of summing, which is that of the version of streamnb: install the same everywhere",
-    "declared": "declared classes",
-    "folding": "folds",
-    "names": "names of columns",
-    "n_features": "number of columns (give all sites bins=, where only some have missing values)",
-    "fixed": "encoding",
-}
+            raise ValueError(f"the schemas differ in their {name}: {ours!r:.200} and {theirs!r:.200}")
 
 
 # ---- schemas ---------------------------------------------------------------------------------------------------------
@@ -276,7 +239,8 @@ class Schema(persistence.Saved):
 
     Attributes
     ----------
-    classes : (K,) labels, sorted
+    task : {"classification", "regression"}
+    classes : (K,) labels, sorted; None for a regression
     encoding : Encoding or None
         Makes columns of raw rows: tables and texts.
     n_columns : int
@@ -288,6 +252,8 @@ class Schema(persistence.Saved):
         The names of all sites, where each is to be a fold.
     y, weight : str or None
         The names of the columns of labels and weights.
+    offset : str or None
+        The name of the column of offsets; "" if each site gives its own.
     fingerprint : str
         A hash of all of this, which is the same for files that fit together.
 
@@ -317,10 +283,12 @@ class Schema(persistence.Saved):
     y: str | None = None
     weight: str | None = None
     sums: int = SUMS
+    task: Task = CLASSES
+    offset: str | None = None
 
     @property
-    def classes(self) -> np.ndarray:
-        if self.declared is not None:
+    def classes(self) -> np.ndarray | None:
+        if self.declared is not None or self.task == NUMBERS:
             return self.declared
         assert self.learned is not None
         return self.learned.counts.labels
@@ -342,23 +310,35 @@ class Schema(persistence.Saved):
         """The same schema without the counts that it was learned from: it reveals less, but cannot be added."""
         return replace(self, declared=self.classes, fixed=self.encoding, learned=None)
 
+    @property
+    def predicted(self) -> str:
+        """What y holds, in words."""
+        if self.classes is not None:
+            return f"the classes {messages.listed(self.classes)}"
+        return "numbers" if self.offset is None else "numbers with an offset"
+
+    def check_predicts(self, estimator: Any) -> None:
+        """Refuse an estimator that predicts something else, or takes no offset."""
+        tags = getattr(estimator, "__sklearn_tags__", None)  # which a class from outside may lack
+        fits = tags is None or (tags().estimator_type == "regressor") == (self.task == NUMBERS)
+        if not fits or (self.offset is not None and "offset" not in signature(estimator.fit).parameters):
+            raise TypeError(
+                f"{type(estimator).__name__} does not predict {self.predicted}; fit another one, or make a schema with "
+                "another task= or offset="
+            )
+
     def __repr__(self) -> str:
         folds = f"; sites {', '.join(self.sites)}" if self.sites else ""
         folds = f"; {self.folding.n_folds} folds" if self.folding is not None else folds
-        return (
-            f"<Schema {self.fingerprint}: classes {messages.listed(self.classes)}, {self.n_columns:,} columns; "
-            f"{', '.join(self.moments)}{folds}>"
-        )
+        sums = f"; {', '.join(self.moments)}" if self.task == CLASSES else ""
+        return f"<Schema {self.fingerprint}: {self.predicted}, {self.n_columns:,} columns{sums}{folds}>"
 
     def __add__(self, other: Schema) -> Schema:
         if not isinstance(other, Schema):
             return NotImplemented
         if self.learned is None or other.learned is None:
             raise ValueError("a schema without its counts adds to no other; add those that the sites made")
-        for name in ("declared", "n_features", "names", "moments", "options", "folding", "sites", "sums"):
-            ours, theirs = getattr(self, name), getattr(other, name)
-            if not np.array_equal(ours, theirs) if isinstance(ours, np.ndarray) else ours != theirs:
-                raise ValueError(f"the schemas differ in their {_WORDS.get(name, name)}: {ours!r} and {theirs!r}")
+        check_one_schema(self, other)
         return replace(self, learned=self.learned + other.learned)
 
     def __radd__(self, other: Any) -> Any:
@@ -366,7 +346,9 @@ class Schema(persistence.Saved):
 
     # ---- rows ----------------------------------------------------------------------------------------------------
 
-    def rows(self, X: Any, y: Any = None, sample_weight: Any = None, site: str | None = None) -> SiteRows:
+    def rows(
+        self, X: Any, y: Any = None, sample_weight: Any = None, site: str | None = None, offset: Any = None
+    ) -> SiteRows:
         """Open the rows of a site; those with labels outside of `classes` are left out, and counted."""
         if site is not None and (not isinstance(site, str) or not site):
             raise TypeError(f"site={site!r} should be the name of the site, a str that is not empty")
@@ -377,26 +359,36 @@ class Schema(persistence.Saved):
                 "the schema was made by a version of streamnb that sums in another way; install that one here"
             )
         y, weight = self.y if y is None else y, self.weight if sample_weight is None else sample_weight
-        rows = opened_for(self.encoding, X, y, weight, names=self.names)
-        self._check(rows)
-        number = self.sites.index(site) if self.sites and site else 0
-        return SiteRows(rows, self.classes, folding_of_sites(self.sites), number, self.folding)
-
-    def rows_elsewhere(self) -> Source:
-        """A placeholder for the rows of all sites, which has their columns."""
-        names = getattr(self.encoding, "column_names", self.names)
-        rows = no_rows(self.n_columns, names, self.encoding)
-        return SiteRows(rows, self.classes, folding_of_sites(self.sites), declared=self.folding)
-
-    def _check(self, rows: Source) -> None:
+        if offset is not None and self.offset is None:
+            raise ValueError("offset is given, and the schema has none: make it with offset=, or leave this out")
+        offset = self.offset if offset is None else offset
+        if isinstance(offset, str) and not offset:
+            raise ValueError("offset is missing: the schema has one that stands beside the rows; give offset=")
+        X, offset = opening.with_column(X, offset, "offset")
+        rows: Source = opened_for(
+            self.encoding, X, y, weight, labelled=self.task == CLASSES or TARGETS, names=self.names
+        )
         if rows.lazy:
             raise ValueError("X is in Dask; give the store or the files behind it")
         if rows.n_features not in (None, self.n_columns):
             raise ValueError(f"X has {rows.n_features} columns, and the schema {self.n_columns}")
         names = names_of(rows)
-        if self.names is not None and names is not None and names != self.names:
-            odd = next((pair for pair in zip(self.names, names, strict=True) if pair[0] != pair[1]), ("", ""))
-            raise ValueError(f"X has the column {odd[1]!r} where the schema has {odd[0]!r}")
+        if None not in (self.names, names) and names != self.names:
+            raise ValueError(
+                f"X has the columns {messages.listed(names)}, and the schema {messages.listed(self.names)}"
+            )
+        if offset is not None:
+            rows = rows.with_columns(offset=offset)
+        return SiteRows(rows, self, self.sites.index(site) if self.sites else 0)
+
+    def rows_elsewhere(self) -> SiteRows:
+        """A placeholder for the rows of all sites: a stream with their columns, which cannot be read here."""
+        rows = opening.opened(_elsewhere)
+        rows.n_features, rows.encoding = self.n_columns, self.encoding
+        names = getattr(self.encoding, "column_names", self.names)
+        if names is not None:
+            rows.feature_names = np.array(list(names), object)
+        return SiteRows(rows, self)
 
     def scan(
         self,
@@ -426,12 +418,14 @@ class Schema(persistence.Saved):
         SiteSums
             With `stats`; those of several sites can be added.
         """
+        if self.task == NUMBERS:
+            raise TypeError("a scan sums rows by class, and the schema has numbers to predict: begin with its fit")
         rows, options = self.rows(X, y, sample_weight, site), RunOptions(progress, n_threads, memory_limit)
         task = ClassScan(self.moments, self.options, self.classes, memory_limit=options.memory_limit)
         stats, report = run_reads(run_scan(replace(task, folding=self.folding), rows, options))
-        outside = rows.warn_of_outside()
+        outside, levels = rows.warn_of_outside()
         name = persistence.digest(stats) if site is None else site
-        read = Site(report.rows, outside.rows, outside.levels, persistence.digest(stats))
+        read = Site(report.rows, outside, levels, persistence.digest(stats))
         return SiteSums(self.without_counts(), {name: read}, stats, {name: stats} if self.sites else {})
 
     def fit(self, *estimators: Any) -> Any:
@@ -440,8 +434,8 @@ class Schema(persistence.Saved):
         Parameters
         ----------
         *estimators : estimators of streamnb, not fitted
-            Naive Bayes, including steps that are learned before rows are summed; iterative models; CV forms. If there
-            are several, the one with the best score on held-out rows is kept.
+            Naive Bayes, including steps that are learned before rows are summed; iterative models; regressions; CV
+            forms. If there are several, the one with the best score on held-out rows is kept.
 
         Returns
         -------
@@ -455,7 +449,7 @@ class Schema(persistence.Saved):
     # ---- in files ------------------------------------------------------------------------------------------------
 
     def _check_loaded(self) -> None:
-        if self.declared is None and self.learned is None:
+        if self.task == CLASSES and self.declared is None and self.learned is None:
             raise ValueError("a schema should have classes, or the counts of labels")
         if self.declared is not None:
             labels = row_checks.check_labels(self.declared, "classes")
@@ -464,21 +458,13 @@ class Schema(persistence.Saved):
         check_moments(self.moments)
 
 
-@contextmanager
-def _of_classes() -> Iterator[None]:
-    """Say what sites do whose numbers are to be predicted."""
-    try:
-        yield
-    except row_checks.ContinuousLabels as error:
-        raise ValueError(f"y holds numbers that are no labels, and a schema has classes: {OF_NUMBERS}") from error
-
-
-@_of_classes()
 def schema(
     X: Any,
     y: Any = None,
     *,
     sample_weight: Any = None,
+    task: Task = "classification",
+    offset: Any = None,
     classes: Any = None,
     moments: Iterable[str] | None = None,
     transform: Any = None,
@@ -499,6 +485,10 @@ def schema(
     ----------
     X, y, sample_weight
         As for `scan`. Names of columns of labels and weights are part of the schema.
+    task : {"classification", "regression"}
+        Whether y holds classes, or numbers to predict.
+    offset : (n_rows,) or name of a column, optional
+        For regressions of counts and amounts; see `PoissonRegressor.fit`.
     classes : array-like, optional
         All labels; those of `y` by default. Rows with other labels are left out.
     moments, transform, normalize, binarize
@@ -529,33 +519,56 @@ def schema(
     """
     sites = _sites(sites, folds)
     options, listed = RowOptions(transform, normalize, binarize), row_checks.check_classes(classes)
-    labels, weights = (name if isinstance(name, str) else None for name in (y, sample_weight))
+    labels, weights, beside = (name if isinstance(name, str) else None for name in (y, sample_weight, offset))
     X = as_table(X, labels is not None)
+    own = y
+    if arguments.one_of("task", task, [CLASSES, NUMBERS]) == NUMBERS:
+        own = labels  # others are looked at in the first round
+        X, offset = opening.with_column(X, offset, "offset")
+        if listed is not None or moments is not None or transform is not None or normalize is not None:
+            raise ValueError(f"classes, moments, transform and normalize are for classes: omit them with task={task!r}")
+    elif offset is not None:
+        raise ValueError(f"offset is given, and is for task={NUMBERS!r}")
     how: LearnedColumns | None = None
     rows: Source
     fixed, n_features, names = None, None, None
     if holds_raw_texts(X) or isinstance(columns.get("text"), str):
         if is_learned(columns.get("vocabulary")):
-            texts = TextsToLearn.from_options(X, y, sample_weight, columns)
+            texts = TextsToLearn.from_options(X, own, sample_weight, columns)
             how, rows = texts.how, texts.rows
         else:
-            rows = text(X, y=y, weight=sample_weight, **columns)
+            rows = text(X, y=own, weight=sample_weight, **columns)
             fixed = rows.encoding
-    elif is_table(X) and (columns or as_numbers(X, y, sample_weight, COMPLETE) is None):
-        table = TableToLearn(X, y, sample_weight, columns)
+    elif is_table(X) and (columns or as_numbers(X, own, sample_weight, COMPLETE, (offset,)) is None):
+        if task == NUMBERS:
+            columns = _of_numbers(X, y, offset, columns)
+        table = TableToLearn(X, own, sample_weight, columns)
         how, rows = table.how, table.rows
     elif columns:
         raise TypeError(f"{min(columns)}= is of tables and texts, and X holds numbers")
     else:
-        rows = opened(X, y, sample_weight)
+        rows = opened(X, y, sample_weight, labelled=task == CLASSES or TARGETS, beside=(offset,))
+        if offset is not None:
+            rows = rows.with_columns(offset=offset)
         n_features, names, fixed = rows.n_features, names_of(rows), rows.encoding
-    asked = LabelCounts(None if how is None else how.counts())
+    asked = LabelCounts(None if how is None else how.counts(), of_classes=task == CLASSES)
     counts, _ = run(StatisticTask(asked), rows, RunOptions(None, n_threads))
     folding = None if folds is None else as_folding(arguments.positive_integer("folds", folds, 2), seed=seed)
     declared = None if listed is None else np.sort(listed)
-    learned = LearnedSchema(counts, how)
-    moments = check_moments(moments)
-    return Schema(declared, fixed, n_features, names, moments, options, folding, sites, learned, labels, weights)
+    learned, moments = LearnedSchema(counts, how), check_moments(moments)
+    beside = beside if beside or offset is None else ""
+    of_rows: dict[str, Any] = {"y": labels, "weight": weights, "task": task, "offset": beside}
+    return Schema(declared, fixed, n_features, names, moments, options, folding, sites, learned, **of_rows)
+
+
+def _of_numbers(X: Any, y: Any, offset: Any, columns: dict[str, Any]) -> dict[str, Any]:
+    """The options of a table whose numbers stay as they are, and whose offset is no feature."""
+    if y is None:
+        row_checks.check_targets(y)
+    if isinstance(offset, str) and "columns" not in columns:
+        check_has(open_tables(X, {}, n_cores()).schema, [offset], "offset")
+        columns = {**columns, "drop": [*columns.get("drop", ()), offset]}
+    return {"bins": None, **columns}
 
 
 def _sites(given: Any, folds: Any) -> tuple[str, ...]:

@@ -69,6 +69,22 @@ def test_a_model_of_several_reads_is_fitted_in_rounds(site):
     assert "the answer of west is ClassScan: it answers round" in words
 
 
+def test_a_regression_with_an_offset_is_fitted_in_rounds(site):
+    rows = ROWS.assign(log_years=np.log(1.0 + np.arange(90) % 3)).drop(columns="late")
+    asked = "--y", "hour", "--task", "regression", "--offset", "log_years", "--folds", "3", "-o"
+    for name, own in parts_of(rows).items():
+        own.to_parquet(f"{name}.parquet", index=False)
+        site("schema", f"{name}.parquet", *asked, f"s-{name}.snb")
+    site("merge", *(f"s-{name}.snb" for name in SITES), "-o", "schema.snb")
+    words, number = site("fit", "schema.snb", "--model", "poisson", "-o", "w0.snb"), 0
+    while "asks for" in words:
+        words, number = answered(site, f"w{number}.snb", f"w{number + 1}.snb"), number + 1
+    chosen = snb.PoissonRegressorCV(folds=folds_of(PARTS, 3)).fit(rows, "hour", offset="log_years")
+    np.testing.assert_array_equal(snb.load(f"w{number}.snb").coef_, chosen.coef_)
+    words = site("read", "west.parquet", "--weights", "w0.snb", "--offset", "years", "-o", "x.snb", ends=2)
+    assert "--offset 'years' is not a column of X" in words
+
+
 def test_wrong_use_is_told_from_wrong_data(site):
     site("schema", "north.parquet", "--y", "late", "--sites", "north,south", "-o", "schema.snb")
     assert "--site 'west' should be one of" in site(

@@ -75,9 +75,7 @@ def changes(members):
 def may_be(name, what):
     """Whether another object has such a part: labels of another kind, another grid, rows or features that are fewer."""
     part = name.split("/")[-1]
-    if name.startswith(
-        ("/Round/estimators/", "/Answer/total/")
-    ):  # held against the fit, and the task, by the next step
+    if name.startswith(("/Round/estimators/", "/Round/weights/", "/Answer/total/")):  # held against the next step
         return True
     of_folds = tuple(
         f"{who}/params/folds"

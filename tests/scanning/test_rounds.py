@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamnb as snb
+from streamnb.scanning.rounds import check_sums
 from streamnb.solving.learner import Learner
+from streamnb.stats.row_sample import SampleTask
 from tests.support.sites import folds_of, in_rounds, parts_of, table
 
 ROWS = table()
@@ -21,8 +23,8 @@ LABELS = {name: rows["late"].to_numpy() for name, rows in PARTS.items()}
 
 
 def scores_of(model, X):
-    named = (getattr(model, name) for name in ("decision_function", "predict_joint_log_proba") if hasattr(model, name))
-    return np.asarray(next(named)(X))
+    names = "decision_function", "predict_joint_log_proba", "transform"
+    return np.asarray(next(getattr(model, name) for name in names if hasattr(model, name))(X))
 
 
 MODELS = {  # of columns of a table: what is fitted in rounds, and of all rows together
@@ -57,6 +59,7 @@ OF_NUMBERS = {
         3,
     ),
     "categories": (snb.LinearNB(snb.Categorical()), None, 2),
+    "categories, counted": (snb.CategoryCounters(), None, None),
     "corrections on bins": (snb.GeneralizedNB(0.5, 3, tol=1e-1), None, None),
 }
 
@@ -70,13 +73,6 @@ def test_what_is_learned_of_numbers_is_learned_in_rounds(name, tmp_path):
     whole = (type(model)(**model.get_params()) if together is None else together).fit(X, y)
     np.testing.assert_array_equal(scores_of(found, X), scores_of(whole, X))
     assert expected in (None, n_rounds)
-
-
-def test_counters_of_categories_are_sums_of_sites(tmp_path):
-    schema = snb.schema(NUMBERS["north"], LABELS["north"])
-    found, _ = in_rounds(schema.fit(snb.CategoryCounters()), NUMBERS, tmp_path, LABELS)
-    X, y = (np.concatenate([*parts.values()]) for parts in (NUMBERS, LABELS))
-    np.testing.assert_array_equal(found.transform(X), snb.CategoryCounters().fit(X, y).transform(X))
 
 
 def test_no_sample_of_the_rows_is_drawn(tmp_path, monkeypatch):
@@ -175,18 +171,17 @@ def test_files_with_other_parts_are_refused(two_rounds, tmp_path):
 @pytest.mark.parametrize(
     ("model", "error", "message"),
     [
-        (snb.MarginClassifier(calibration="sigmoid"), ValueError, "calibration='sigmoid' keeps a sample of the rows"),
-        (snb.AdditiveClassifier(folds=2), ValueError, "sample: a sample of the rows is kept, which would leave"),
-        (snb.Ridge(), TypeError, "predicts numbers: of several sites add the sums of Ridge"),
+        (snb.MarginClassifier(calibration="sigmoid"), ValueError, "calibration='sigmoid' of MarginClassifier keeps"),
+        (snb.AdditiveClassifier(), ValueError, "of AdditiveClassifier keeps a sample of the rows, which would leave"),
+        (snb.Ridge(), TypeError, r"Ridge does not predict the classes \['no', 'yes'\]; fit another one, or"),
         (object(), TypeError, "estimators of streamnb, not fitted"),
     ],
 )
 def test_fits_that_are_not_sums_are_refused(model, error, message):
-    parts = {"all": ROWS}
     with pytest.raises(error, match=message):
-        found = SCHEMA.fit(model)
-        while True:
-            found = found.step(*(found.read(rows, site=name) for name, rows in parts.items()))
+        SCHEMA.fit(model)
+    with pytest.raises(ValueError, match="sample: a sample of the rows is kept, which would leave"):
+        check_sums(SampleTask(SCHEMA.classes, None, 100))
 
 
 def test_the_sites_of_a_schema_answer_the_first_round_too():

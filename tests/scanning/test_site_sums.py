@@ -86,12 +86,10 @@ def test_the_same_site_twice_is_warned_of():
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (schema(moments="sum"), "differ in their moments"),
-        (schema(folds=2), "differ in their folding"),
-        (schema(classes=["maybe", "no", "yes"]), "have the classes"),
-        (snb.schema(ROWS, "late", bins=2), "have 11 and 10 columns|columns"),
-        (snb.schema(ROWS.assign(carrier=ROWS["carrier"].str.upper()), "late", bins=3), "make other columns"),
-        (replace(schema(), sums=0), "versions of streamnb"),
+        (schema(folds=2), "differ in their folds"),
+        (schema(classes=["maybe", "no", "yes"]), "differ in their declared classes"),
+        (snb.schema(ROWS, "late", bins=2), "make other columns: .* Scan every site with the same schema file"),
+        (replace(schema(), sums=0), "way of summing, which is that of the version of streamnb"),
     ],
 )
 def test_sums_by_other_schemas_are_refused(other, message):

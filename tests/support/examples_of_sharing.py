@@ -10,7 +10,7 @@ import streamnb as snb
 from streamnb.passes.passes import StatisticTask
 from streamnb.rows.opening import opened
 from streamnb.rows.source import Source
-from streamnb.scanning.rounds import SiteSums
+from streamnb.scanning.rounds import Site, SiteSums
 from streamnb.scanning.schema import LabelCounts, LearnedSchema, SiteRows
 from tests.support.examples_of_problems import every
 from tests.support.examples_of_raw_rows import kinds_of_columns
@@ -30,7 +30,7 @@ SCANS: dict[type, dict[str, Callable[[], tuple[snb.PassTask, Source]]]] = {
 
 
 def site_rows(X: Any, y: Any, weight: Any) -> Callable[[Any], SiteRows]:
-    return lambda _: SiteRows(opened(X, y, weight), np.unique(y))
+    return lambda _: SiteRows(opened(X, y, weight), snb.schema(X, y))
 
 
 def table_of_site(seed: int) -> pd.DataFrame:
@@ -50,5 +50,6 @@ def sums_of(seed: int) -> SiteSums:
 MERGED_SHARED: dict[type, dict[str, Callable[[int], Any]]] = {
     LearnedSchema: every(lambda seed: schema_of(seed).learned),
     snb.Schema: every(schema_of),
+    Site: every(lambda seed: sums_of(seed).sites[f"site {seed}"]),
     SiteSums: every(sums_of),
 }
