@@ -24,6 +24,7 @@ from streamnb.rows.table_opening import as_table, is_path, is_table, open_tables
 from streamnb.rows.tables import Fields, Tables
 
 STEP = 1 << 16  # rows by which they are counted
+PLACES = 4  # of a part that is spread
 LEAST = Fraction(1, 10_000)  # of the rows are test rows, and train rows
 
 
@@ -112,6 +113,18 @@ def train_test_split(
         row_checks.check_lengths(n_rows, np.shape(y)[0], "y", "X")
         both += [_picked(y, mask) for mask in (~test, test)]
     return tuple(both)
+
+
+def spread_part(X: Any, y: Any, share: float) -> tuple[Any, Any, int, int]:
+    """A share of the rows of X and y, which lie at several places throughout; their number, and that of all rows."""
+    X = as_table(X)
+    part, _, _, n_rows = _parts(X)
+    length = min(max(int(n_rows * share) // PLACES, 1), n_rows)
+    mask = np.zeros(n_rows, bool)
+    for start in np.linspace(0, n_rows - length, PLACES).astype(int):
+        mask[start : start + length] = True
+    labels = y if y is None or isinstance(y, str) else _picked(y, mask)
+    return part(mask), labels, int(mask.sum()), n_rows
 
 
 class _Choice:
@@ -233,6 +246,17 @@ class _Numbers:
         inside = np.flatnonzero(self.mask[step * STEP : (step + 1) * STEP])
         return int(step * STEP + inside[number - self._before[step]])
 
+    def runs(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """The ranges of all rows that hold the picked ones numbered [start, stop), without long gaps between these."""
+        first, last = self.place(start), self.place(stop)
+        steps = np.flatnonzero(np.diff(self._before[first // STEP : -(-last // STEP) + 1])) + first // STEP
+        for some in np.split(steps, np.flatnonzero(np.diff(steps) > 1) + 1):
+            if not len(some):  # of no rows
+                return
+            mask = self.mask[some[0] * STEP : (some[-1] + 1) * STEP]
+            begin, end = some[0] * STEP + mask.argmax(), some[0] * STEP + len(mask) - mask[::-1].argmax()
+            yield int(max(begin, first)), int(min(end, last))
+
 
 class PickedTables(Tables):
     """The rows of a table that a mask picks."""
@@ -252,9 +276,9 @@ class PickedTables(Tables):
         return part
 
     def jobs(self, start: int, stop: int) -> Iterator[Job]:
-        first, end = self._numbers.place(start), self._numbers.place(stop)
-        for row, read in self._tables.jobs(first, end):
-            yield self._numbers.before(row), partial(_read_picked, read, self._numbers.mask[row:])
+        for first, end in self._numbers.runs(start, stop):
+            for row, read in self._tables.jobs(first, end):
+                yield self._numbers.before(row), partial(_read_picked, read, self._numbers.mask[row:])
 
 
 def _read_picked(read: Callable[[], Any], mask: np.ndarray) -> Any:
@@ -284,12 +308,14 @@ class PickedRows(WrappedSource):
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         skipped, numbered = self._offset
         end = (self.n_rows or 0) + numbered if stop is None else stop
-        first, last = (self._numbers.place(number - numbered) + skipped for number in (start, end))
         number = start
-        for block in self._rows.blocks(first, last):
-            rows = np.flatnonzero(self._numbers.mask[block.first_row - skipped : block.stop - skipped])
-            yield replace(picked(block, rows), first_row=number)
-            number += len(rows)
+        for first, last in self._numbers.runs(start - numbered, end - numbered):
+            for block in self._rows.blocks(first + skipped, last + skipped):
+                rows = np.flatnonzero(self._numbers.mask[block.first_row - skipped : block.stop - skipped])
+                if len(rows) < block.n_rows:
+                    block = picked(block, rows)
+                yield replace(block, first_row=number)
+                number += len(rows)
 
     def cut(self, start: int, stop: int) -> Self:
         skipped, numbered = self._offset

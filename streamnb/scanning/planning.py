@@ -1,8 +1,11 @@
-"""Estimates what a scan will need before any row is read."""
+"""Estimates what a scan will need before any row is read, and what a fit will take from fits of few rows."""
 
 from __future__ import annotations
 
+import time
+import warnings
 from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -10,11 +13,13 @@ from streamnb.core import frames, memory, row_checks, scratch
 from streamnb.core.arguments import Bytes, PerRow, Rows
 from streamnb.core.memory import check_memory_limit
 from streamnb.encoding.opening import is_raw, opened
+from streamnb.kernels.compiler import compiling
 from streamnb.rows.keeping import Space
 from streamnb.rows.labels import known_classes
 from streamnb.rows.opening import with_labels
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
+from streamnb.rows.train_test import spread_part
 from streamnb.scanning.class_scan import folding_of
 from streamnb.stats import moment_sums, second_moments
 from streamnb.stats.histograms import bytes_of, check_histogram
@@ -22,6 +27,8 @@ from streamnb.stats.moment_sums import SECOND_MOMENTS, TABLE, check_moments
 
 UNKNOWN = "not known before the scan"
 _OF_MODELS = "n_models", "model_bytes", "n_groups", "most_reads", "kept"
+_OF_PROBE = "reads", "seconds", "probed_rows"
+FEW, TIMES, LONG = 4 << 20, 4, 2.0  # bytes of the first rows that are probed, then so many times more, until it is long
 
 
 @runtime_checkable
@@ -71,6 +78,8 @@ class Plan:
     kept : str or None
         For a model of several reads: where its `fit`, with ``keep="auto"``, keeps rows that take long to prepare for
         later reads, and how much fits there.
+    reads, seconds, probed_rows : int, float, int or None
+        With `probe`: the reads of a fit to so many rows, and the seconds of a fit to all rows with as many reads.
     """
 
     n_rows: int | None
@@ -91,13 +100,18 @@ class Plan:
     n_groups: int | None = None
     most_reads: int | None = None
     kept: str | None = None
+    reads: int | None = None
+    seconds: float | None = None
+    probed_rows: int | None = None
 
     def _lines(self) -> list[tuple[str, str]]:
         lines = []
         for name, value in vars(self).items():
             if name == "moments":
                 lines.append((name, ", ".join(value)))
-            elif self.n_models is not None or name not in _OF_MODELS:
+            elif name == "seconds" and value is not None:
+                lines.append((name, f"{value:,.2g}" if value < 10 else f"{value:,.0f}"))
+            elif value is not None or name not in _OF_PROBE + (() if self.n_models else _OF_MODELS):
                 text = UNKNOWN if value is None else value if isinstance(value, str) else f"{value:,}"
                 is_size = value is not None and (name.endswith("_bytes") or name == "memory_limit")
                 lines.append((name, memory.size(value) if is_size else text))
@@ -127,8 +141,9 @@ def plan(
     memory_limit: Bytes = None,
     model: Any = None,
     layer: str | None = None,
+    probe: bool = False,
 ) -> Plan:
-    """Estimate what `scan`, or the `fit` of a model of several reads, will need, before any row is read.
+    """Estimate what `scan`, or the `fit` of a model, will need, before any row is read or from few of them.
 
     Parameters
     ----------
@@ -140,6 +155,10 @@ def plan(
         with the memory of its models and the number of reads. It sets `moments`, `folds` and `pooled` itself.
     layer : str, optional
         As for `scan`.
+    probe : bool
+        Also tell the seconds of `fit`, of any `model`: copies of it are fitted to few rows from several places, and to
+        more, until one takes two seconds; then the time grows in proportion to the rows. Compiling does not count.
+        Models of several reads may need other numbers of reads for all rows than for few: `seconds` are of `reads`.
 
     Returns
     -------
@@ -152,15 +171,32 @@ def plan(
     >>> X = sp.csr_array((1_000_000, 2**18))
     >>> snb.plan(X, classes=range(63_000), moments=["sum"], memory_limit="4GB").tables
     'sparse'
+
+    How long a fit will take:
+
+    >>> import numpy as np
+    >>> X, y = np.eye(10)[np.arange(5000) % 10], np.arange(5000) % 10
+    >>> snb.plan(X, y, model=snb.LinearNB(), probe=True).seconds < 60
+    True
     """
     X, y = with_labels(X, y)
     raw = is_raw(X)
     rows = opened(X, y if raw else None, labelled=False, layer=layer, beside=(groups, folds))
     together: tuple[str, ...] = SECOND_MOMENTS if pooled else ()
     n_columns = rows.n_features
-    if model is not None:
-        if not isinstance(model, PlansReads):
-            raise TypeError(f"model={model!r} should be a model of several reads, such as snb.SoftmaxRegression()")
+    needed: dict[str, Any] = {}
+    if probe:
+        _check_probed(rows, model, layer)
+        fitted, needed = _probed(model, X, y, rows.nbytes)
+        if hasattr(fitted, "stats_"):
+            moments, folds = fitted.stats_.moments, getattr(model, "folds", None)
+    elif model is not None and not isinstance(model, PlansReads):
+        raise TypeError(
+            f"model={model!r} should be a model of several reads, such as snb.SoftmaxRegression(); of others, "
+            "probe=True tells how long fit takes"
+        )
+    plans = isinstance(model, PlansReads)
+    if plans:
         moments, folds, together, n_columns = model._plan_scan(n_columns, rows.encoding is not None)
     options, names = RowOptions(binarize=binarize, centre=centre), check_moments(moments)
     listed, limit = row_checks.check_classes(classes), memory.allowed(check_memory_limit(memory_limit))
@@ -174,14 +210,14 @@ def plan(
     if folding is not None:
         n_splits, n_folds, repeats = folding.n_splits, folding.n_folds, folding.repeats
     cells = [0] * len(first)  # for each moment
-    needed: dict[str, Any] = {} if model is None else {"kept": _where_kept(rows, limit)}
+    needed |= {"kept": _where_kept(rows, limit)} if plans else {}
     if n_classes is not None and n_columns is not None:
         n_groups = (n_classes + of_all) * n_splits
         cells = [n_columns * (max(of_all, 1) * n_splits if m in together else n_groups) for m in first]
         dense, pooled = 8 * sum(cells), "gram" in together
         of_pairs = second_moments.bytes_of(names, pooled, n_classes + of_all, n_splits, n_columns)
         of_bins = bytes_of(grid, n_groups, n_columns)
-        if model is not None:
+        if plans:
             n_rows_of_weights = 1 if n_classes == 2 and not n_labels else n_classes
             needed |= model._plan_reads(n_columns, n_rows_of_weights, n_folds, limit, None if n_labels else rows)
     if n_values is not None and moment_sums.may_be_sparse(first, options):
@@ -206,6 +242,37 @@ def plan(
         tables=tables,
         **needed,
     )
+
+
+def _check_probed(rows: Source, model: Any, layer: str | None) -> None:
+    """Refuse a probe of what cannot be read in part."""
+    if model is None:
+        raise ValueError("probe=True tells how long the fit of a model takes; give model=, such as snb.LinearNB()")
+    if rows.lazy or rows.n_rows is None or layer is not None:
+        raise ValueError("probe=True reads rows at several places of X, which Dask, streams and layers do not offer")
+
+
+def _probed(model: Any, X: Any, y: Any, n_bytes: int) -> tuple[Any, dict[str, Any]]:
+    """A model fitted to some rows, and the reads and seconds of a fit to all, from those of its last two fits."""
+    few, of_few, share = 0, 0.0, FEW / max(n_bytes, 1)
+    while True:
+        *given, many, n_rows = spread_part(X, y, min(share, 1.0))
+        fitted, of_many = _timed_fit(model, given)
+        if of_many > LONG or many == n_rows:
+            break
+        few, of_few, share = many, of_many, TIMES * share
+    of_rest = max(of_many - of_few, 0.0) / (many - few) * (n_rows - many)
+    return fitted, {"reads": fitted.report_.reads, "seconds": of_many + of_rest, "probed_rows": many}
+
+
+def _timed_fit(model: Any, given: list[Any]) -> tuple[Any, float]:
+    """A fitted copy of a model, and the seconds of the fit once everything is compiled."""
+    while True:
+        began, n_forms = time.perf_counter(), compiling.n_forms
+        with warnings.catch_warnings(action="ignore"):  # of few rows
+            fitted = deepcopy(model).fit(*given)
+        if compiling.n_forms == n_forms:
+            return fitted, time.perf_counter() - began
 
 
 def _where_kept(rows: Source, limit: int) -> str:

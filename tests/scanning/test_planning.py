@@ -2,13 +2,14 @@
 
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import zarr
 
 import streamnb as snb
 from tests.support.strategies import example
-from tests.support.zarr_stores import csr_group, dense_array
+from tests.support.zarr_stores import FULL, csr_group, dense_array
 
 rows = example()
 
@@ -126,3 +127,33 @@ def test_the_columns_of_additive_models_are_those_of_their_terms():
     assert needed.dense_bytes == 8 * 2 * 3 * (4 * 17 + 2 * 32**2)
     assert needed.n_models == 2 * 3 and needed.model_bytes > 8 * needed.n_models * columns
     assert model.report_.reads <= needed.most_reads
+
+
+@pytest.mark.parametrize(
+    "model", [snb.LinearNB(), snb.LinearNBCV(), snb.SoftmaxRegression()], ids=lambda m: type(m).__name__
+)
+@pytest.mark.parametrize("form", ["array", "zarr", "lines"])
+def test_a_probe_of_sorted_rows_fits_copies_and_tells_reads_and_seconds(form, model, tmp_path):
+    X, y = np.random.default_rng(0).poisson(3.0, (90_000, 8)).astype(float), np.repeat([0, 1, 2], 30_000)
+    given = X, y
+    if form == "zarr":
+        group = zarr.create_group(tmp_path / "x.zarr")
+        group.create_array("X", data=X, chunks=(4096, 8))
+        group.create_array("y", data=y, chunks=(4096,), config=FULL)
+        given = tmp_path / "x.zarr", "y"
+    elif form == "lines":
+        pd.DataFrame(X).assign(kind=np.where(y == 0, "a", "b"), y=y).to_csv(tmp_path / "x.csv", index=False)
+        given = tmp_path / "x.csv", "y"
+    plan = snb.plan(*given, model=model, probe=True)
+    assert not hasattr(model, "report_")
+    assert plan.seconds > 0 and plan.reads >= 1 and 0 < plan.probed_rows <= plan.n_rows == 90_000
+    assert f"probed_rows   {plan.probed_rows:,}" in repr(plan) and "seconds" not in repr(snb.plan(*given))
+
+
+def test_what_cannot_be_probed_is_refused():
+    with pytest.raises(ValueError, match=r"probe=True tells how long .* give model="):
+        snb.plan(rows.x, rows.y, probe=True)
+    with pytest.raises(ValueError, match=r"probe=True reads rows at several places of X"):
+        snb.plan(iter([rows.x]), model=snb.LinearNB(), probe=True)
+    with pytest.raises(TypeError, match=r"model of several reads, .* probe=True tells how long fit takes"):
+        snb.plan(rows.x, rows.y, model=snb.LinearNB())
