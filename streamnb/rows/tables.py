@@ -110,7 +110,7 @@ class Fields:
             elif not fits or (given == NUMBER and kind in (CATEGORY, BOOLEAN) and not are_whole(column)):
                 should = f"of kind {kind!r}, as in the rows that were fitted" if kind else "numbers or strings"
                 named = f"{where}: column {name!r} is of type {column.type} ({given or 'nested'})"
-                raise DataError(f"{named}; it should be {should}{CURES.get(kind, '')}")
+                raise DataError(f"{named}; it should be {should}{CURES.get(str(kind), '')}")
             columns.append(column if self.zones is None else as_known(column, kind, self.zones.get(name)))
         return arrow().RecordBatch.from_arrays(columns, names=list(self.features))
 
