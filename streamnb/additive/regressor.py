@@ -227,9 +227,13 @@ class AdditiveRegressor(AdditiveModel, GeneralizedRegressor):
         assert isinstance(step, TermColumns)
         return step, self.coef_[:, None], self._tables
 
+    @property
+    def column_names_(self) -> Any:
+        """Names of the columns of `coef_`, the bins and values of features and pairs."""
+        return self._preparation.column_names(preparation.names_of(self))
+
     def _name_of(self, column: int) -> str:
-        names = self._preparation.column_names(preparation.names_of(self))
-        return f"x{column}" if names is None else str(names[column])
+        return str(self.column_names_[column])
 
     def explain(self, X: Rows) -> Any:
         """Explain the prediction of one row by what each term adds to its linear predictor.

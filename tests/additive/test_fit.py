@@ -178,8 +178,9 @@ def test_rows_without_a_step_are_left_out():
 
 def test_drift_counts_rows_and_not_their_weight():
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(500, 2))
+    x = pd.DataFrame(rng.normal(size=(500, 2)), columns=["a", "b"])
     model = snb.AdditiveRegressor(interactions=0, l2=1.0, resolutions=(4,), folds=3)
-    alike = model.fit(x, x[:, 0]).drift(x)
-    weighed = model.fit(x, x[:, 0], np.full(500, 0.01)).drift(x)
+    alike = model.fit(x, x["a"]).drift(x)
+    weighed = model.fit(x, x["a"], np.full(500, 0.01)).drift(x)
     assert alike.n_before == weighed.n_before == 500
+    assert model.fit(x, x["a"]).drift(x.assign(b=x["b"] + 3.0)).moved == ["b"]
