@@ -28,6 +28,9 @@ class CountingStore(WrapperStore):
             self.bytes_read += 0 if found is None or isinstance(byte_range, SuffixByteRequest) else len(found)
         return found
 
+    async def getsize(self, key):  # which reads no value
+        return await self._store.getsize(key)
+
     async def get_partial_values(self, prototype, key_ranges):
         return [await self.get(key, prototype, byte_range) for key, byte_range in key_ranges]
 
