@@ -195,9 +195,10 @@ class Keeping:
         """The rows that were kept."""
         return self._kept.get(key)
 
-    def starts(self, key: Any, in_memory: bool, narrow: bool) -> "KeptRows | None":
+    def starts(self, key: Any, rows: Source) -> "KeptRows | None":
         """Room for rows that are about to be read; None if they are not to be kept."""
-        return None if key in self._kept else KeptRows(self.space, self.keep == "disk" or not in_memory, narrow)
+        may_use_disk = self.keep == "disk" or not rows.in_memory
+        return None if key in self._kept else KeptRows(self.space, may_use_disk, rows.narrow, rows.n_rows)
 
     def ends(self, key: Any, rows: "KeptRows") -> None:
         """Keep rows that have been read to their end, unless another thread was faster."""
@@ -230,9 +231,9 @@ def _close(*held: dict[Any, Any]) -> None:
 class KeptRows:
     """Blocks of consecutive rows, in memory as long as they fit, else in a scratch file."""
 
-    def __init__(self, space: Space, may_use_disk: bool, narrow: bool = False):
+    def __init__(self, space: Space, may_use_disk: bool, narrow: bool = False, n_rows: int | None = None):
         self._space, self._may_use_disk, self.complete, self.why = space, may_use_disk, True, ""
-        self._narrow = narrow
+        self._narrow, self._n_rows = narrow, n_rows
         self._ranges: list[tuple[int, int]] = []  # of rows, of each block
         self._blocks: list[Any] = []  # packed where they are narrow
         self._file: scratch.ScratchFile | None = None
@@ -275,10 +276,20 @@ class KeptRows:
 
     def give_up(self, error: OSError | None) -> None:
         """Free everything, because the rest cannot be kept."""
-        self.close()
-        self.complete, self.why = False, f"no scratch: {error}" if error else "no folder for scratch files"
+        self.complete, self.why = False, "no folder for scratch files"
         if error is not None:
-            self._space.warn(f"rows cannot be kept on disk ({error})")
+            where = self._space.folder if self._file is None else self._file.where
+            self.why = f"no scratch in {where}: {error}"
+            cure = f"snb.set_scratch(path, limit=..) gives more space{self._needed()}"
+            self._space.warn(f"rows cannot be kept on disk in {where} ({error}); {cure}")
+        self.close()
+
+    def _needed(self) -> str:
+        """How much all rows take, as far as those that were written tell."""
+        if self._file is None or not self._n_rows or not self._file.nbytes:
+            return ""
+        written = self._ranges[len(self._file) - 1][1]
+        return f", of which all rows need about {memory.size(self._file.nbytes * self._n_rows / written)}"
 
     def finish(self) -> None:
         """Say that no block follows."""
@@ -354,7 +365,7 @@ class KeptSource(WrappedSource):
             yield from self._from_source(start, stop)
         elif (rows := keeping.find(self.key)) is not None:
             yield from self._again(keeping, rows, start, stop)
-        elif (start, stop) == self._all and (room := keeping.starts(self.key, self.in_memory, self.narrow)) is not None:
+        elif (start, stop) == self._all and (room := keeping.starts(self.key, self)) is not None:
             yield from self._first(keeping, room)
         else:
             yield from self._from_source(start, stop)

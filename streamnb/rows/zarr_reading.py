@@ -496,6 +496,8 @@ def open_csr(group: zarr.Group) -> CSRStore:
     where = f"group {group.path or '/'!r} in {group.store}"
     if kind == "csc_matrix":
         raise ValueError(f"X: {where} is a csc_matrix; convert it to CSR (rows must lie together), e.g. X.tocsr()")
+    if kind is None and "indices" in group:
+        raise DataError(f"X: {where} is incomplete: it has no encoding-type, which is written last; write it anew")
     if kind != "csr_matrix":
         raise ValueError(
             f"X: {where} has encoding-type {kind!r}; it should be 'csr_matrix' (AnnData layout: arrays data, "

@@ -132,3 +132,14 @@ def test_chunks_that_were_in_the_first_column_or_lost_are_warned_of():
 def test_chunks_that_cannot_have_been_zeros_are_refused(lost):
     with pytest.raises(snb.DataError, match=r"lacks 1 of its .* copy the store again, or write it anew"):
         snb.scan(sparse_store(FULL, [lost]), np.arange(60) % 2)
+
+
+def test_a_store_that_was_not_written_to_its_end_is_refused(tmp_path):
+    def chunks():
+        yield np.ones((1 << 12, 1 << 9))  # more than one chunk of values
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        snb.write_csr(tmp_path / "x.zarr", chunks(), n_features=1 << 9)
+    with pytest.raises(snb.DataError, match=r"x\.zarr is incomplete: .* written last; write it anew"):
+        snb.scan(tmp_path / "x.zarr", np.ones(1 << 12))

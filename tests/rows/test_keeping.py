@@ -157,6 +157,15 @@ def test_without_space_rows_are_read_from_their_source(limit, tmp_path):
     snb.set_scratch(tmp_path, LIMIT)
 
 
+def test_the_warning_of_a_full_disk_says_how_much_is_needed(tmp_path):
+    snb.set_scratch(tmp_path, limit="10MB")
+    said = r"on disk in .*; snb.set_scratch\(path, limit=..\) gives more space, of which all rows need about 12\.8 MB"
+    with Keeping("disk") as keeping, pytest.warns(snb.StreamnbWarning, match=said):
+        x = np.random.default_rng(0).normal(size=(200_000, 8))
+        list(keeping.kept(opened(x, labelled=False), costly=True).blocks())
+    snb.set_scratch(tmp_path, LIMIT)
+
+
 def test_a_folder_that_has_gone(tmp_path):
     gone = tmp_path / "gone"
     snb.set_scratch(gone)
