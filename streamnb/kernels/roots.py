@@ -182,7 +182,7 @@ def smooth_total(plus, n_plus, minus, n_minus, pulled, excess, share, threshold,
     return total
 
 
-@part
+@kernel
 def flat_range(excess, share, unit, tau):
     """The lowest and the highest T at which nothing is clipped, so that every T between is a root, if there is any."""
     low, high = -1e308, 1e308
@@ -195,7 +195,7 @@ def flat_range(excess, share, unit, tau):
     return low, high
 
 
-@part
+@kernel
 def flat_root(low, high):
     """A root well inside that range, where rounding cannot make a feature appear clipped."""
     return 0.0 if low <= 0.0 <= high else 0.5 * (low + high)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from streamnb.kernels.compiler import brick, kernel, part
+from streamnb.kernels.compiler import brick, kernel
 from streamnb.kernels.lanes import LANES, prefetch, put, spread, take, turned, widened
 
 FEW = 3  # columns; fewer are summed one by one
@@ -84,7 +84,7 @@ def sum_row(data, indices, first, stop, table, out):
         sum_1(out, last, data, indices, first, stop, table)
 
 
-@part
+@kernel
 def add_table(data, indices, indptr, rows, begin, end, table, spots, top, out):
     # out[e - begin, spots[c]] += sum over stored j of x[rows[e], j] * table[j, c] for e from begin to end, each in the
     # order of j; top (1, width) is scratch for a row of the table
