@@ -13,7 +13,6 @@ from streamnb.estimators.errors import RegressionEvaluation
 from streamnb.estimators.linear_nb_cv import LinearNBCV
 from streamnb.estimators.trained import TrainedClassifierCV
 from streamnb.estimators.tree_nb import TreeNB
-from streamnb.evaluation.breakdowns import OTHER
 from streamnb.reporting.describing import EACH
 from streamnb.reporting.drawing import line_style, number_axis, on_lines, shortened
 from streamnb.reporting.evaluations import (
@@ -166,13 +165,10 @@ def _of_slices(slices: SlicedMetrics) -> Picture:
     names, columns = [f"{one.column} = {one.value}" for one in rows], {one.column for one in rows}
     lines = [on_lines(name if len(columns) > 1 else one.value) for name, one in zip(names, rows, strict=True)]
     numbers = np.array([one.numbers[0] for one in rows]).T
-    if all(one.value == OTHER for one in rows):
-        finding = "Each value has too few rows for a slice of its own; all are shown together."
-    else:
-        first = f"{shortened(names[0], 60)} is most clearly worse than all rows"
-        if numbers[1, 0] <= whole <= numbers[2, 0]:
-            first = "No slice is clearly worse than all rows"
-        finding = f"{first}, which have {number(whole)} (dotted). Intervals that do not reach that are orange."
+    first = f"{shortened(names[0], 60)} is most clearly worse than all rows"
+    if numbers[1, 0] <= whole <= numbers[2, 0]:
+        first = "No slice is clearly worse than all rows"
+    finding = f"{first}, which have {number(whole)} (dotted). Intervals that do not reach that are orange."
 
     def draw(ax: Any) -> None:
         display.plot(ax)

@@ -143,7 +143,7 @@ def test_evaluation_by_columns_that_are_no_features(of_table, capsys):
     ended, said, _ = ran(capsys, *command, "--by", "ward,n", "--json")
     found = pd.DataFrame(json.loads(said)["slices"])
     assert ended == 0 and found["value"].tolist() == slices["value"].tolist()
-    assert slices["slice"][0] in ran(capsys, *command, "--by", "ward,n")[1]
+    assert str(slices["slice"][0]) in ran(capsys, *command, "--by", "ward,n")[1]
     assert "wing" in ran(capsys, *command, "--by", "wing")[2]
 
 

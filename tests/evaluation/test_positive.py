@@ -40,7 +40,7 @@ def test_it_stays_when_merged_sliced_saved_and_of_histograms(tmp_path):
     judged.save(tmp_path / "judged.snb")
     assert snb.load(tmp_path / "judged.snb").recall() == (judged + judged).recall() == judged.recall()
     assert judged.slice("half", 0).recall() == metrics.recall_score(TRUE[:75], PREDICTED[:75], pos_label="no")
-    assert judged.slices.query("metric == 'recall'")["whole"].tolist() == [judged.recall()]
+    assert judged.slices.query("metric == 'recall'")["whole"].tolist() == [judged.recall()] * 2
     few = snb.Evaluation(2, ["ranking"], classes=["no", "yes"], exact_rows=0).with_positive("no")
     few.add((TRUE == "yes").astype(int), ranking=SCORES)
     assert few.average_precision() == pytest.approx(judged.average_precision(), abs=0.01)

@@ -41,7 +41,7 @@ def test_terms_have_a_picture_each(interactions):
     [
         (lambda late: np.where(late == "no", 0, 1), "ward = 1 is most clearly worse"),
         (lambda late: np.arange(len(late)) % 2, "No slice is clearly worse"),
-        (lambda late: np.arange(len(late)) % 97, "too few rows"),
+        (lambda late: np.arange(len(late)) % 97, "No slice is clearly worse"),  # each of few rows
     ],
 )
 def test_slices_are_called_the_worst_where_they_are(two, ward, finding):
