@@ -497,7 +497,9 @@ def open_csr(group: zarr.Group) -> CSRStore:
     if kind == "csc_matrix":
         raise ValueError(f"X: {where} is a csc_matrix; convert it to CSR (rows must lie together), e.g. X.tocsr()")
     if kind is None and "indices" in group:
-        raise DataError(f"X: {where} is incomplete: it has no encoding-type, which is written last; write it anew")
+        raise DataError(
+            f"X: {where} is incomplete: encoding-type, 'csr_matrix', is written last and missing; write it anew"
+        )
     if kind != "csr_matrix":
         raise ValueError(
             f"X: {where} has encoding-type {kind!r}; it should be 'csr_matrix' (AnnData layout: arrays data, "
