@@ -141,5 +141,5 @@ def test_a_store_that_was_not_written_to_its_end_is_refused(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         snb.write_csr(tmp_path / "x.zarr", chunks(), n_features=1 << 9)
-    with pytest.raises(snb.DataError, match=r"x\.zarr is incomplete: .* written last; write it anew"):
+    with pytest.raises(snb.DataError, match=r"x\.zarr is incomplete: .* written last and missing; write it anew"):
         snb.scan(tmp_path / "x.zarr", np.ones(1 << 12))
