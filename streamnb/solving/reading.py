@@ -473,9 +473,9 @@ def add_products(
     elif isinstance(chunk, CSRChunk):
         descent.add_products_csr(chunk.data, chunk.indices, chunk.indptr, residual, grid, gradient)
     elif residual.shape[1] <= FEW_MODELS and grid.ndim == 1:
-        of_rows = np.zeros((residual.shape[1], len(grid)))
-        descent.add_products_few(chunk.values, residual, grid, of_rows)
-        gradient[: len(grid)] += of_rows.T
+        of_models = np.ascontiguousarray(gradient[: len(grid)].T)
+        descent.add_products_few(chunk.values, residual, grid, of_models)
+        gradient[: len(grid)] = of_models.T
     else:
         scratch = np.empty(TILE), np.arange(TILE)
         descent.add_products_dense(chunk.values, residual, grid, *scratch, gradient)

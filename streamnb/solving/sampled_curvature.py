@@ -7,11 +7,13 @@ machine learning, SIAM J. Optim. 21 (2011). Gradients are of all rows, so that t
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 
+from streamnb.core.threads import check_n_threads, in_order
 from streamnb.kernels.descent import add_multiple, ascend_rows
 from streamnb.kernels.lanes import LANES
 from streamnb.kernels.row_values import scatter_bits
@@ -41,6 +43,8 @@ TINY = np.finfo(float).tiny
 CONSTANT_FEATURE = 0.3  # the square of the feature of intercepts, as a share of those of all others together
 MOST_TURNS = 16
 LEAST_OF_TURN = 2e-4  # of a turn over all rows, for each row; others then gain more
+GROUPS = 8  # of sampled rows, which threads share
+LEAST_OF_GROUP = 1 << 12  # scores, for which a thread pays
 DAMPING = 0.5, 4.0  # bounds of the factor from the sampled curvature to that of the last step
 
 
@@ -64,8 +68,8 @@ class TrainingSample:
     """A sample of prepared rows, a chunk whatever their blocks were, and the seconds that it took.
 
     `features` are the indices of the columns
-    that the rows have, where others were left out; `ascent` is as for `Sampling`, and
-    `complete` whether these are all rows.
+    that the rows have, where others were left out; `ascent` is as for `Sampling`,
+    `complete` whether these are all rows, and `n_threads` how many work on them.
     """
 
     rows: SampledRows
@@ -74,6 +78,7 @@ class TrainingSample:
     features: np.ndarray | None = None
     ascent: bool = False
     complete: bool = False
+    n_threads: int = 1
 
     @classmethod
     def of(
@@ -100,7 +105,8 @@ class TrainingSample:
         features, chunk = columns_in_use(as_chunk(drawn.X)[0])
         drawn, complete = replace(drawn, X=chunk), how.ascent and len(drawn.weight) == stats.n_rows
         batches = batches_of(chunk, drawn.labels.shape[1])
-        return cls(drawn, batches, report.seconds, features, how.ascent, complete), report
+        n_threads = check_n_threads(options.n_threads)
+        return cls(drawn, batches, report.seconds, features, how.ascent, complete, n_threads), report
 
     def outside(self, fold: int) -> Self:
         """The same rows, with weight 0 for those of a fold."""
@@ -127,6 +133,19 @@ def batches_of(chunk: Chunk, n_classes: int) -> list[RowBatch]:
     most = max(CACHED_SCORES[1] // n_classes, MIN_ROWS)
     chunks = ((where, chunk.of_rows(where.start, where.stop)) for where in pieces(chunk.shape[0], most))
     return [RowBatch(where, part, None, np.empty(0), np.empty(0), shared=True) for where, part in chunks]
+
+
+def groups_of(batches: list[RowBatch], n_features: int, n_models: int) -> list[list[RowBatch]]:
+    """Groups of consecutive batches, each for a thread, the same for sparse and dense rows.
+
+    There is one where rows are few, or columns so many that sums take longer to add up than rows to visit.
+    """
+    n_rows = batches[-1].where.stop
+    n_groups = min(GROUPS, len(batches), n_rows // n_features, n_rows * n_models // LEAST_OF_GROUP)
+    if n_groups < 2:
+        return [batches]
+    edges = [len(batches) * k // n_groups for k in range(n_groups + 1)]
+    return [batches[first:last] for first, last in pairwise(edges)]
 
 
 class SampledCurvature:
@@ -167,6 +186,7 @@ class SampledCurvature:
         self._diagonal, self._trained = diagonal, np.isfinite(diagonal.curvature)
         sums, squares = weighted_sums(sample.batches, self._weight, self._n_features)
         self._rest = np.maximum(self._at.spread - self._spread(sums, squares), 0.0)
+        self._groups = groups_of(sample.batches, self._n_features, len(self._trained))
         self._hessian = np.zeros((0, 0), np.float32)
         self._mean = np.zeros(0)  # second derivatives of the loss in the scores, over the sampled rows
         self.damping, self.complete = 1.0, sample.complete
@@ -217,13 +237,18 @@ class SampledCurvature:
         if self._others.any():  # sampled rows have none of the other columns, but are centred like all rows
             in_sample[-1] -= np.einsum("j,jk->k", self._of_all.means[:, 0] * self._others[:-1], point[:-1])
         self._hessian = np.empty((len(self._weight), len(self._trained)), np.float32)
-        total, weights = np.zeros(len(self._trained)), self._at.apart_for_rows(in_sample)
-        for rows in self._sample.batches:
-            where = rows.where
-            hessian = self._objective.hessian(scores_of_batch(rows, *weights), self._targets[where])
-            total += np.einsum("i,ij->j", self._weight[where], self._objective.hessian_diagonal(hessian))
-            self._hessian[where] = hessian
-        self._mean = total / max(self._weight.sum(), TINY)
+        weights = self._at.apart_for_rows(in_sample)
+
+        def of_group(batches: list[RowBatch]) -> np.ndarray:
+            total = np.zeros(len(self._trained))
+            for rows in batches:
+                where = rows.where
+                hessian = self._objective.hessian(scores_of_batch(rows, *weights), self._targets[where])
+                total += np.einsum("i,ij->j", self._weight[where], self._objective.hessian_diagonal(hessian))
+                self._hessian[where] = hessian
+            return total
+
+        self._mean = self._summed(of_group) / max(self._weight.sum(), TINY)
         self._diagonal = replace(self._diagonal, curvature=np.where(self._trained, self._mean, np.inf))
 
     def times(self, step: np.ndarray) -> np.ndarray:
@@ -281,28 +306,39 @@ class SampledCurvature:
             along += self._penalties.l2 * float(np.einsum("j,jk,jk->", self._others.astype(float), step, step))
         self.damping = float(np.clip(curvature / along, *DAMPING))
 
-    def _scores(self, point: np.ndarray) -> np.ndarray:
-        weights, scores = self._at.apart_for_rows(point), np.empty((len(self._weight), point.shape[1]))
-        for rows in self._sample.batches:
-            scores[rows.where] = scores_of_batch(rows, *weights)
-        return scores
+    def _summed(self, of_group: Callable[[list[RowBatch]], np.ndarray]) -> np.ndarray:
+        """The sum over groups of rows, in their order, whatever the number of threads."""
+        parts = in_order(of_group, self._groups, self._sample.n_threads)
+        total = next(parts)
+        for part in parts:
+            total += part
+        return total
 
     def _back(self, slopes: Callable[[RowBatch], np.ndarray]) -> np.ndarray:
         """The gradient, given the slopes of the losses in the scores of a batch."""
-        gradient = np.zeros((self._n_features + 1, len(self._trained)))
         exact = np.zeros(self._n_features)  # no grid, as the order of rows is always the same
-        for rows in self._sample.batches:
-            weighed = slopes(rows) * self._weight[rows.where, None]
-            gradient[-1] += weighed.sum(axis=0)
-            add_products(rows.chunk, rows.columns(gradient, cached=0), weighed, exact, gradient[:-1])
-        return self._at.gradient(gradient)
+
+        def of_group(batches: list[RowBatch]) -> np.ndarray:
+            gradient = np.zeros((self._n_features + 1, len(self._trained)))
+            for rows in batches:
+                weighed = slopes(rows) * self._weight[rows.where, None]
+                gradient[-1] += weighed.sum(axis=0)
+                add_products(rows.chunk, rows.columns(gradient, cached=0), weighed, exact, gradient[:-1])
+            return gradient
+
+        return self._at.gradient(self._summed(of_group))
 
     def _visit(self, point: np.ndarray) -> Visit:
-        residual, losses = self._objective.losses(self._scores(point), self._targets)
-        gradient = self._penalties.smooth_gradient(point, self._back(lambda rows: residual[rows.where]))
-        weight = self._weight[:, None]
-        value = float((weight * np.where(weight > 0.0, losses, 0.0)).sum() + self._penalties.value(point).sum())
-        return Visit(point, value, gradient, gradient)
+        weights, values = self._at.apart_for_rows(point), np.zeros(len(self._weight))
+
+        def slopes(rows: RowBatch) -> np.ndarray:
+            residual, losses = self._objective.losses(scores_of_batch(rows, *weights), self._targets[rows.where])
+            weight = self._weight[rows.where]
+            values[rows.where] = weight * np.where(weight > 0.0, losses.sum(axis=1), 0.0)
+            return residual
+
+        gradient = self._penalties.smooth_gradient(point, self._back(slopes))
+        return Visit(point, float(values.sum() + self._penalties.value(point).sum()), gradient, gradient)
 
     def _read(self, point: np.ndarray, most: float) -> Generator[Any, Any, Visit]:
         return self._visit(point)

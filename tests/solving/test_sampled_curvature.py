@@ -12,6 +12,7 @@ import streamnb as snb
 from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run_reads
 from streamnb.rows.opening import opened
+from streamnb.solving import sampled_curvature
 from streamnb.solving.coordinates import CentredFeatures
 from streamnb.solving.data import TrainingRows
 from streamnb.solving.descent import Diagonal, Penalties
@@ -61,7 +62,11 @@ def test_digits_converge_in_a_third_of_the_reads():
     assert early.history_["objective"][-1] < 1.01 * model.history_["objective"][-1]
 
 
-def test_the_sample_does_not_depend_on_blocks_threads_or_form():
+@pytest.mark.parametrize("least", [sampled_curvature.LEAST_OF_GROUP, 1])
+def test_the_sample_does_not_depend_on_blocks_threads_or_form(monkeypatch, least):
+    monkeypatch.setattr(sampled_curvature, "LEAST_OF_GROUP", least)  # with 1, threads share the sampled rows
+    monkeypatch.setattr(sampled_curvature, "MIN_ROWS", 64)
+    monkeypatch.setattr(sampled_curvature, "CACHED_SCORES", (1, 1))
     n = 3 * LEAST_ROWS
     rows = np.zeros((n, 48))  # of which the sample has few of the last 40 columns
     rows[:, :8] = np.where(RNG.random((n, 8)) < 0.5, RNG.normal(size=(n, 8)), 0.0)

@@ -88,7 +88,7 @@ def soon(condition, server):
 
 
 def most_megabytes(pid):
-    """The resident memory of the largest child of a process: one that has answered, as its first answer takes memory."""
+    """The resident memory of the largest child of a process, which has answered: a first answer takes memory."""
     if not Path("/proc").exists():
         return 0.0
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
