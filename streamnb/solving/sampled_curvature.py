@@ -7,6 +7,7 @@ machine learning, SIAM J. Optim. 21 (2011). Gradients are of all rows, so that t
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
@@ -248,7 +249,8 @@ class SampledCurvature:
                 self._hessian[where] = hessian
             return total
 
-        self._mean = self._summed(of_group) / max(self._weight.sum(), TINY)
+        total = reduce(np.add, in_order(of_group, self._groups, self._sample.n_threads))
+        self._mean = total / max(self._weight.sum(), TINY)
         self._diagonal = replace(self._diagonal, curvature=np.where(self._trained, self._mean, np.inf))
 
     def times(self, step: np.ndarray) -> np.ndarray:
@@ -306,14 +308,6 @@ class SampledCurvature:
             along += self._penalties.l2 * float(np.einsum("j,jk,jk->", self._others.astype(float), step, step))
         self.damping = float(np.clip(curvature / along, *DAMPING))
 
-    def _summed(self, of_group: Callable[[list[RowBatch]], np.ndarray]) -> np.ndarray:
-        """The sum over groups of rows, in their order, whatever the number of threads."""
-        parts = in_order(of_group, self._groups, self._sample.n_threads)
-        total = next(parts)
-        for part in parts:
-            total += part
-        return total
-
     def _back(self, slopes: Callable[[RowBatch], np.ndarray]) -> np.ndarray:
         """The gradient, given the slopes of the losses in the scores of a batch."""
         exact = np.zeros(self._n_features)  # no grid, as the order of rows is always the same
@@ -326,7 +320,7 @@ class SampledCurvature:
                 add_products(rows.chunk, rows.columns(gradient, cached=0), weighed, exact, gradient[:-1])
             return gradient
 
-        return self._at.gradient(self._summed(of_group))
+        return self._at.gradient(reduce(np.add, in_order(of_group, self._groups, self._sample.n_threads)))
 
     def _visit(self, point: np.ndarray) -> Visit:
         weights, values = self._at.apart_for_rows(point), np.zeros(len(self._weight))
