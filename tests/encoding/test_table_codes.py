@@ -103,8 +103,9 @@ def added(model, rows, **options):
 
 
 @QUIET
-@pytest.mark.parametrize("save", [False, True])
-@pytest.mark.parametrize("ending", ["", ".csv", ".parquet", "reader", "batches"])
+@pytest.mark.parametrize(
+    ("ending", "save"), [("", True), (".csv", False), (".parquet", True), ("reader", False), ("batches", False)]
+)
 def test_a_new_carrier_is_learned_and_a_forgotten_week_leaves_nothing(tmp_path, ending, save):
     def stored(rows):
         if not ending:

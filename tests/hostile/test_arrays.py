@@ -16,7 +16,7 @@ from tests.support.hostile import outcome
 from tests.support.refusals import WRONG, refused
 
 N_ROWS, N_FEATURES = 6, 4
-few = settings(max_examples=80, derandomize=True, database=None)
+few = settings(max_examples=40, derandomize=True, database=None)
 DTYPES = ["b1", "i1", "u1", "i2", ">i2", "i4", "u4", ">i4", "i8", "u8", "f2", "f4", ">f4", "f8", ">f8", "g"]
 DTYPES += ["c8", "c16", "M8[s]", "m8[s]", "S3", "U3", "O", "V4", "i4,f4"]
 SPECIAL = [0, 1, 2, -1, 3, 255, 2**31, 2**53, 2**53 + 1, 2**63 - 1, 1e100, 1e101]
@@ -150,8 +150,7 @@ LIES = {
 
 
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
-@pytest.mark.parametrize("of", ["X", "y"])
-@pytest.mark.parametrize("blocks", ["one of them", "all"])
+@pytest.mark.parametrize(("of", "blocks"), [("X", "one of them"), ("y", "all")])
 def test_dask_blocks_that_are_not_what_their_array_says(lie, of, blocks):
     x, y = np.arange(24.0).reshape(12, 2) % 5 + 0.0, np.arange(12) % 2
     x = np.hstack([x, x])
@@ -174,10 +173,6 @@ def test_dask_blocks_that_are_not_what_their_array_says(lie, of, blocks):
 
 
 ABSURD = {
-    "rows of nothing": np.empty((0, 4)),
-    "no columns": np.empty((4, 0)),
-    "a scalar": np.float64(3.0),
-    "three dimensions": np.ones((2, 2, 2)),
     "rows of records": np.zeros(4, "f4,f4"),
     "masked records": np.ma.array(np.zeros((4, 3), "f4,f4")),
     "a sparse vector": sp.coo_array(np.ones(4)),
@@ -189,17 +184,15 @@ ABSURD = {
     "text": "no such store",
     "a number": 5,
     "a class": np.ndarray,
-    "None": None,
 }
 
 
-@pytest.mark.parametrize("use", ["scan", "fit", "predict", "evaluate", "selector"])
+@pytest.mark.parametrize("use", ["fit", "predict", "evaluate", "selector"])
 @pytest.mark.parametrize("x", ABSURD.values(), ids=ABSURD)
 def test_what_is_no_table_of_rows(use, x):
     y = np.array([0, 1, 0, 1])
     model = snb.LinearNB("gaussian").fit(np.eye(4), y)
     runs = {
-        "scan": lambda: snb.scan(x, y),
         "fit": lambda: snb.LinearNB("gaussian").fit(x, y),
         "predict": lambda: model.predict(x),
         "evaluate": lambda: snb.evaluate(x, y),

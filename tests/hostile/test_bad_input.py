@@ -43,20 +43,13 @@ def test_negative_counts_are_refused_by_fit(name, family, tmp_path):
         snb.LinearNB(family).fit(**build(name, with_value(-1.0), tmp_path))
 
 
-@pytest.mark.parametrize("family", ["poisson", "multinomial", snb.Poisson(), snb.Multinomial()], ids=str)
-def test_negative_counts_are_refused_by_solve_and_refit(family):
-    rows = with_value(-1.0)
-    with refused(ValueError, "negative values in data passed to"):
-        _ = snb.solve(snb.scan(rows.x, rows.y), family)[0].coef_
-    with refused(ValueError, "negative values in data passed to"):
-        snb.LinearNB("gaussian").fit(rows.x, rows.y).refit(family=family)
-
-
-def test_negative_counts_are_remembered_by_sums_of_statistics():
+def test_negative_counts_are_refused_by_refit_and_remembered_by_sums_of_statistics():
     rows = with_value(-1.0)
     merged = snb.scan(ROWS.x, ROWS.y) + snb.scan(rows.x, rows.y)
-    with refused(ValueError, "negative"):
-        _ = snb.solve(merged, "poisson")[0].coef_
+    model = snb.LinearNB("gaussian").fit(rows.x, rows.y)
+    for call in (lambda: snb.solve(merged, "poisson")[0].coef_, lambda: model.refit(family="multinomial")):
+        with refused(ValueError, "negative values in data passed to"):
+            call()
 
 
 def test_duplicates_that_add_up_to_a_count_are_no_negative_values():
@@ -184,7 +177,7 @@ WEIGHTS = {
 }
 
 
-@pytest.mark.parametrize("name", ["numpy f8", "csr_array", "dask", "zarr csr v3"])
+@pytest.mark.parametrize("name", ["numpy f8", "zarr csr v3"])
 @cases(WEIGHTS)
 def test_weights_that_are_none(name, case, tmp_path):
     w, *words = case
@@ -202,10 +195,6 @@ def test_weights_in_chunks_are_checked_too():
 
 
 APART = np.where((ROWS.y == 0)[:, None], 0.0, ROWS.x)  # nothing in one class
-
-
-def solve(*args, **options):
-    return snb.solve(snb.scan(APART, ROWS.y), *args, **options)[0].coef_
 
 
 def fit(*args, **options):
@@ -227,30 +216,17 @@ OPTIONS = {
     "no smoothing": (lambda f: f("poisson", smoothing=0.0), "smooth", "tau|penalty"),
     "var_smoothing": (lambda f: f(snb.Gaussian(var_smoothing=-1.0)), "var_smoothing", "-1"),
     "priors name": (lambda f: f(priors="flat"), "priors", "flat", "uniform"),
+    "transform": (lambda f: f(transform="log2"), "transform", "log2", "binary", "log1p", "sqrt"),
+    "normalize": (lambda f: f(normalize="max"), "normalize", "max", "l1", "l2"),
+    "binarize name": (lambda f: f(binarize="high"), "binarize", "high"),
 }
 
 
 @cases(OPTIONS)
-@pytest.mark.parametrize("ask", [solve, fit])
-def test_options_that_cannot_be(ask, case):
+def test_options_that_cannot_be(case):
     call, *words = case
     with refused(WRONG, *words):
-        call(ask)
-
-
-ROW_OPTIONS = {
-    "transform": ({"transform": "log2"}, "transform", "log2", "binary", "log1p", "sqrt"),
-    "normalize": ({"normalize": "max"}, "normalize", "max", "l1", "l2"),
-    "binarize name": ({"binarize": "high"}, "binarize", "high"),
-}
-
-
-@cases(ROW_OPTIONS)
-@pytest.mark.parametrize("ask", [fit, lambda **options: snb.scan(ROWS.x, ROWS.y, **options)], ids=["fit", "scan"])
-def test_options_of_rows_that_cannot_be(ask, case):
-    options, *words = case
-    with refused(WRONG, *words):
-        ask(**options)
+        call(fit)
 
 
 @every_run

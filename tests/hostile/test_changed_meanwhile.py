@@ -88,9 +88,10 @@ def test_sparse_arrays_that_change_before_they_are_converted(convert, name, afte
     assert (convert(X, "X").toarray() == COUNTS).all()
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -1e300, 1e300])
-@pytest.mark.parametrize("rows", [np.array, sp.csr_array])
-@pytest.mark.parametrize("weight", [1.0, 0.1])  # sums of one part, and of several
+@pytest.mark.parametrize(
+    ("value", "rows", "weight"),  # of which sums have one part, or several
+    [(np.nan, np.array, 1.0), (np.inf, sp.csr_array, 0.1), (-1e300, np.array, 0.1), (1e300, sp.csr_array, 1.0)],
+)
 def test_values_that_change_once_bins_are_laid_out_stay_in_the_table(value, rows, weight, monkeypatch):
     X, weights = rows(COUNTS), np.full(60, weight)
     options = {"sample_weight": weights, "histogram": "bins", "n_bins": 4, "n_threads": 1}

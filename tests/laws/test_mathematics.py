@@ -151,7 +151,7 @@ def family_of(parts):
 # ---------------------------------------------------------------------------------------------- scores of mixed columns
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(mixed_problems())
 def test_scores_are_log_densities_whatever_is_combined(problem):
     """Families, schemes, idf, transforms, weights of zero, classes of one row, values of any size: one law."""
@@ -168,7 +168,7 @@ def test_scores_are_log_densities_whatever_is_combined(problem):
     np.testing.assert_allclose(found, right, rtol=1e-6, atol=1e-6)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(mixed_problems(), st.data())
 def test_labels_of_an_indicator_are_scored_with_their_own_dispersion(problem, data):
     parts, x, _, weight, _, options = problem
@@ -242,7 +242,7 @@ def log_predictive(kind, prior, rows, weight, new):
     return densities.t.logpdf(new, 2.0 * a, centre, np.sqrt(b * (n + 1.0) / (a * n))).sum(1)
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(predictive_problems())
 def test_predictive_scores_of_transformed_sparse_rows_with_explicit_zeros(problem):
     kind, prior, x, y, weight, options, of_classes = problem
@@ -263,7 +263,7 @@ def test_predictive_scores_of_transformed_sparse_rows_with_explicit_zeros(proble
 # ---------------------------------------------------------------------------------------------- penalties
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     st.lists(st.integers(0, 9), min_size=6, max_size=12),
     st.tuples(st.floats(0.0, 4.0), st.floats(0.0, 4.0), st.floats(0.1, 2.0)),

@@ -17,9 +17,7 @@ from tests.support.mixed_rows import (
     GAUSSIAN,
     MIXED,
     PENALTIES,
-    POISSON,
     SCHEMES,
-    TRIALS,
     options,
     rows,
 )
@@ -69,15 +67,6 @@ def test_decorrelation_pulls_the_columns_of_each_family(scheme, scale):
         coef, _ = apart(x, y, columns, one, **options(scheme))
         assert np.array_equal(path[i].coef_, coef)
         assert np.array_equal(path.weights(i), coef)
-
-
-def test_decorrelated_chi_squared_columns():
-    """Means of ln x may be negative: the domain of the mean is not that of x."""
-    x, y = rows()
-    x = np.exp(-1.0 - np.abs(x))
-    path = snb.solve(snb.scan(x, y, moments="log_sum"), "chi_squared", snb.Decorrelation([0.0, 0.05]), scheme="ovr")
-    plain, pulled = (path[i].coef_ for i in range(2))
-    assert path.saturated.tolist() == [0, 0] and 0 < np.abs(plain - pulled).max() < 1.0
 
 
 @each_scheme
@@ -158,27 +147,6 @@ def test_grids_and_counts_are_over_all_columns(mixed, scale):
     for family, columns in mixed.parts(9):
         own = snb.solve(snb.scan(x[:, columns], y), family).breakpoints(scale)
         assert np.array_equal(breaks[columns], own)
-
-
-def test_idf_and_estimates_act_in_each_part():
-    x, y = rows(5)
-    counts = {snb.Poisson(): [*POISSON, *TRIALS], snb.Multinomial(): COUNTS}
-    used = np.sort(np.concatenate(list(counts.values())))
-    narrow = {family: np.searchsorted(used, sorted(columns)) for family, columns in counts.items()}
-    x = x[:, used]
-    stats = snb.scan(x, y)
-    for more in ({"idf": True}, {"estimate": "mle"}, {"estimate": "map", "smoothing": 3.0}):
-        model = snb.solve(stats, snb.Mixed(narrow), snb.L1(0.4), **more)[0]
-        models = {f: snb.solve(snb.scan(x[:, c], y), f, snb.L1(0.4), **more)[0] for f, c in narrow.items()}
-        for family, columns in narrow.items():
-            assert np.array_equal(model.coef_[:, columns], models[family].coef_)
-        priors = np.log(np.bincount(y) / len(y))
-        theirs = sum(models[f].margins(*as_chunk(x[:, c])) for f, c in narrow.items()) - priors
-        np.testing.assert_allclose(model.margins(*as_chunk(x)), theirs, rtol=1e-10, atol=1e-10)
-    with pytest.raises(ValueError, match="idf=True means nothing for family='bernoulli'"):
-        snb.solve(stats, snb.Mixed({"bernoulli": [0], "poisson": ...}), idf=True)
-    with pytest.raises(ValueError, match="estimate='map' needs a family with a conjugate prior"):
-        snb.solve(stats, snb.Mixed({"geometric": [0], "poisson": ...}), estimate="map")
 
 
 # ----------------------------------------------------------------------------------------------- errors

@@ -161,15 +161,6 @@ def test_factors_that_leave_the_floats_are_refused():
 # -------------------------------------------------------------------------------------------------- windows
 
 
-def test_windows_of_labels_and_of_models():
-    parts = [snb.scan(X[part], LABELS[part]) for part in PARTS]
-    window, afresh = sum(parts) - parts[0], snb.scan(X[30:], LABELS[30:])
-    assert same_stats(window, afresh) and same_stats(window.every, afresh.every)
-    model = snb.LinearNB("bernoulli").partial_fit(X[:60], LABELS[:60])
-    model.partial_fit(X[60:], LABELS[60:]).forget(X[:60], LABELS[:60])
-    assert outcome(model) == outcome(snb.LinearNB("bernoulli").fit(X[60:], LABELS[60:]))
-
-
 # ------------------------------------------------------------------------------------------ sums of any size
 
 

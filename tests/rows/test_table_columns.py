@@ -19,7 +19,6 @@ import streamnb as snb
 from streamnb.rows.table_columns import (
     LEVEL,
     MEASURE,
-    PAIR_SEPARATOR,
     ColumnPart,
     TableRows,
     as_known,
@@ -226,14 +225,6 @@ def test_parts_of_dates():
     }
     assert [part.date_part for part in parts_of_dates("t", pa.date32())] == ["year", "month", "weekday"]
     assert spelled(levels_of(ColumnPart(("t",), LEVEL, "hour"), rows(t=pa.nulls(2)))) == [None, None]
-
-
-def test_pairs_are_the_values_of_both():
-    part = ColumnPart(("a", "b"), LEVEL)
-    coded = levels_of(part, rows(a=pa.array(["x", "x", None, "y"]), b=pa.array([1, 2, 1, None])))
-    assert spelled(coded) == [f"x{PAIR_SEPARATOR}1", f"x{PAIR_SEPARATOR}2", None, None]
-    assert part.named(coded.values[1]) == "a=x, b=2" and part.missing() == "a, b is missing"
-    assert ColumnPart(("t",), LEVEL, "month").named("7") == "t: month=7"
 
 
 # ---- categories ------------------------------------------------------------------------------------------------------

@@ -231,10 +231,3 @@ def test_answers_about_a_dask_frame_of_strings_are_lazy():
         np.testing.assert_array_equal(found, getattr(model, method)(frame))
     numbers = snb.Ridge().fit(frame, "a")
     np.testing.assert_array_equal(numbers.predict(lazy), numbers.predict(frame))
-
-
-def test_columns_of_arrow_in_several_chunks():
-    half = pd.DataFrame({"a": np.arange(6.0), "c": pd.array(list("ababab"), dtype="string[pyarrow]")})
-    both, plain = (pd.concat([one, one], ignore_index=True) for one in (half, half.astype({"c": object})))
-    model = snb.LinearNB("auto").fit(both, [0, 1, 1] * 4)
-    np.testing.assert_array_equal(model.predict_proba(both), model.predict_proba(plain))

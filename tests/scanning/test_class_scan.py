@@ -7,8 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import zarr
-from hypothesis import given
-from hypothesis import strategies as st
 
 import streamnb as snb
 from streamnb.passes.contract import RunOptions
@@ -66,22 +64,6 @@ def test_write_csr_of_a_buffer_that_is_filled_again(tmp_path):
     group = snb.write_csr(tmp_path / "x.zarr", through_one_buffer(), n_features=X.shape[1])
     assert (group["y"][:] == Y).all()
     assert (snb.scan(group, "y").sum == snb.scan(X, Y).sum).all()
-
-
-@given(st.integers(0, 2**32 - 1))
-def test_what_is_forgotten_leaves_no_residue(seed):
-    rng = np.random.default_rng(seed)
-    x, y, w = rng.random((60, 5)) * 10.0 ** rng.integers(-6, 7, 5), rng.integers(0, 3, 60), rng.random(60) + 0.1
-    x[:40, 0] = 0.0
-    x[y == 2, 1] = 1.0
-    order = rng.permutation(np.arange(40, 60))
-    rest = snb.scan(x, y, sample_weight=w) - snb.scan(x[order], y[order], sample_weight=w[order])
-    expected = snb.scan(x[:40], y[:40], sample_weight=w[:40])
-    assert (rest.classes == expected.classes).all()
-    assert (rest.sum[:, 0] == 0).all()
-    np.testing.assert_allclose(rest.sum, expected.sum, rtol=1e-15)
-    model, fresh = (snb.solve(s, "poisson")[0] for s in (rest, expected))
-    np.testing.assert_allclose(model.coef_, fresh.coef_, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("threshold", [0.1, 0.3, 0.7])
@@ -203,13 +185,6 @@ def test_objects_that_are_no_rows_say_what_to_pass(tmp_path):
         snb.LinearNB(idf="no").fit(X, Y)
     with pytest.raises(TypeError, match="priors="):
         snb.LinearNB(priors={0: 0.5}).fit(X, Y)
-
-
-def test_objects_show_what_they_are():
-    path = snb.solve(snb.scan(X, Y), "poisson", snb.L1([0.5, 1.0]))
-    assert repr(path) == "<WeightPath: 2 models of Poisson() under L1([0.5, 1.0], scale=None); 3 x 6 weights, joint>"
-    assert repr(path[0]).startswith("<LinearModel: 3 classes, joint; weights 3 x 6, ")
-    assert repr(snb.scan(X, Y)).startswith("<ClassStats: 400 rows, 3 classes, 6 features; sum, sum_sq, nonzero, above;")
 
 
 def test_a_grid_where_classes_do_not_differ():

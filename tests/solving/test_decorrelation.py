@@ -8,7 +8,6 @@ from scipy.special import digamma
 
 import streamnb as snb
 from tests.support import spread_classes
-from tests.support.problems import WaitingTime
 from tests.support.reference_decorrelation import (
     FAMILIES,
     NATURAL,
@@ -248,17 +247,6 @@ def test_families_that_see_x_through_another_function(scale):
         assert (ratio > 0).all() if scale else np.allclose(ratio, 0.3)
 
 
-def test_a_family_of_ones_own_and_a_saved_model(tmp_path):
-    x, y = rows("gamma", 11)
-    model = snb.LinearNB(WaitingTime(), snb.L1(1.0) + snb.Decorrelation(0.3, scale="curvature")).fit(x, y)
-    assert not np.allclose(model.coef_, snb.LinearNB(WaitingTime(), snb.L1(1.0)).fit(x, y).coef_)
-    model.save(tmp_path / "model")
-    again = snb.load(tmp_path / "model")
-    assert again.penalty == model.penalty
-    assert (again.predict_proba(x) == model.predict_proba(x)).all()
-    assert (again.refit().coef_ == model.coef_).all()
-
-
 def test_labels_are_set_apart_as_classes_are():
     x, y = rows("poisson", 12, n_classes=4)
     indicator = np.eye(4, dtype=int)[y]
@@ -269,18 +257,7 @@ def test_labels_are_set_apart_as_classes_are():
         snb.solve(snb.scan(x, indicator[:, :2]), "poisson", penalty)
 
 
-def test_intercepts_are_those_of_the_moved_means():
-    """b_u = ln P_u - sum_j (c(theta_uj) - c(theta_0j)) / phi_j over the features with a weight."""
-    x, y = rows("poisson", 13)
-    model = solved(x, y, "poisson", snb.L1(2.0) + snb.Decorrelation(1.5))[0]
-    sides = sides_of(x, y, "poisson", "joint")
-    for u, (_, _, pooled, _) in enumerate(sides):
-        expected = np.log(np.mean(y == u)) - (pooled * np.expm1(model.coef_[u])).sum()
-        np.testing.assert_allclose(model.intercept_[u], expected, rtol=1e-10)
-
-
-@pytest.mark.parametrize("family", ["gaussian", "poisson", "bernoulli"])
-@pytest.mark.parametrize("scheme", ["joint", "ovr"])
+@pytest.mark.parametrize(("family", "scheme"), [("gaussian", "joint"), ("poisson", "ovr"), ("bernoulli", "joint")])
 def test_separable_adds_to_decorrelation(family, scheme):
     """-w as `Separable` is L2, and -sign(w) is L1, also where the weights of classes are coupled."""
     x, y = rows(family, 21)
@@ -305,16 +282,6 @@ def test_what_will_not_do():
         snb.Decorrelation(None)
     with pytest.raises(ValueError, match=r"infinite.*smoothing > 0"):
         snb.solve(snb.scan(np.eye(3), [0, 1, 2]), "poisson", snb.Decorrelation(0.1), smoothing=0.0)[0]
-
-
-def test_the_grid_and_the_penalty_show_themselves():
-    x, y = rows("poisson", 15)
-    penalty = snb.Decorrelation([0.2, 0.1], "curvature") + snb.L1([1.0, 2.0])
-    path = solved(x, y, "poisson", penalty)
-    assert path.grid[1] == {"l1": 1.0, "decorrelation": 0.2}
-    assert len(path) == len(path.saturated) == 4
-    assert repr(penalty).endswith("Decorrelation([0.1, 0.2], scale='curvature')")
-    assert solved(x, y, "poisson", snb.L1([1.0, 2.0])).saturated.tolist() == [0, 0]
 
 
 SHIFTS = {  # what the parameters theta and theta + phi w of two classes add to an intercept, m the mean of the first

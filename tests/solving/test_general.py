@@ -14,6 +14,7 @@ X = RNG.poisson(RNG.gamma(2.0, 0.7, (3, 4))[Y]).astype(float)
 STATS = snb.scan(X, Y)
 MIX = RNG.normal(size=(4, 4))
 MIX = MIX @ MIX.T / 4
+COUPLED = snb.Mixed({"multinomial": [0, 1], "poisson": ...})
 
 # c(theta) and its derivative, and theta of a mean
 NATURAL = {
@@ -94,6 +95,20 @@ def test_several_separable_penalties_add():
     assert path.grid[3] == {"separable": 0.7, "separable_2": 2.0}
     expected = maximised("poisson", 1.0, value, lambda w: -0.7 * np.tanh(w) - 2.0 * w)
     np.testing.assert_allclose(path[3].coef_, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("penalty", "family", "scheme", "words"),
+    [
+        (snb.L1(0.5) + snb.Custom(np.negative, 2.0), "multinomial", "joint", r"penalty=Custom\(.*family='multinomial'"),
+        (snb.Custom(np.negative, 2.0), COUPLED, "joint", "family='multinomial', whose features are coupled already"),
+        (snb.Decorrelation(1.0), COUPLED, "joint", r"penalty=Decorrelation\(.*whose features are coupled already"),
+        (snb.Decorrelation(1.0), "poisson", "ovo", "not defined for scheme='ovo', whose rows are pairs"),
+    ],
+)
+def test_penalties_that_are_not_defined(penalty, family, scheme, words):
+    with pytest.raises(ValueError, match=words):
+        snb.solve(STATS, family, penalty, scheme=scheme)
 
 
 @pytest.mark.parametrize(

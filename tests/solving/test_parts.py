@@ -15,7 +15,6 @@ X = rng.poisson(0.7 + (Y[:, None] == np.arange(9) % 4)).astype(float)
 X[:, 5] = 0.0
 STATS = snb.scan(X, Y)
 EVERY = slice(None)
-SUMS = np.stack([X[k == Y].sum(axis=0) for k in range(4)])
 
 
 def part(family="poisson", stats=STATS, columns=EVERY, scheme="ovr", smoothing=0.0, idf=False, estimate=None):
@@ -24,23 +23,6 @@ def part(family="poisson", stats=STATS, columns=EVERY, scheme="ovr", smoothing=0
         columns = slice(0, stats.n_features)
     smoothing = Smoothing(family, smoothing, estimate or "posterior_mean")
     return Part(stats, family, columns, as_scheme(scheme, stats.classes, None, stats.multilabel), smoothing, idf)
-
-
-def test_idf_multiplies_columns():
-    weighted = part(idf=True)
-    df = np.count_nonzero(X, axis=0)
-    np.testing.assert_allclose(weighted.scale, np.log(41.0 / (1.0 + df)) + 1.0)
-    np.testing.assert_allclose(weighted.sides().positive, SUMS * weighted.scale)
-    assert part().scale is None
-
-
-def test_each_label_of_an_indicator_has_its_own_dispersion():
-    labels = np.stack([Y == 0, X[:, 1] > 1], axis=1).astype(int)
-    shared, each = part("gaussian"), part("gaussian", snb.scan(X, labels))
-    assert shared.phi().shape == (9,) and each.phi().shape == (2, 9)
-    for k in range(2):
-        own = part("gaussian", snb.scan(X, labels[:, k]))
-        np.testing.assert_allclose(each.phi(slice(2, 6), slice(k, k + 1))[0], own.phi(slice(2, 6)))
 
 
 class Tumbling(snb.Poisson):

@@ -33,28 +33,6 @@ def read(a_task, rows, n_threads=1):
     return run(a_task, rows, RunOptions(progress=False, n_threads=n_threads))[0]
 
 
-@pytest.mark.parametrize("objective", [Softmax(), Logistic(), SquaredHinge()], ids=repr)
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-def test_a_read_leaves_the_loss_and_its_gradient(objective, form):
-    factors = np.array([1.0, 2.0, 0.5])
-    found = read(task(objective, class_weight=factors), opened(form(X), CODES, WEIGHT))
-    w, one = WEIGHT * factors[CODES], np.column_stack([X, np.ones(90)])
-    targets = CODES if not objective.of_rows else np.eye(3, dtype=np.uint8)[CODES]
-    residual, losses = objective.losses(one @ POINT, targets)
-    np.testing.assert_allclose(found.losses[0], w @ losses, rtol=1e-12)
-    np.testing.assert_allclose(found.gradient, one.T @ (w[:, None] * residual), atol=1e-10)
-    np.testing.assert_allclose(found.largest, losses[w > 0].max(axis=0))
-
-
-def test_a_read_along_a_line_leaves_the_losses_at_every_length():
-    along = read(task(Softmax(), step=STEP, lengths=np.array([0.0, 0.5, 1.0])), opened(X, CODES, WEIGHT))
-    assert along.gradient.shape == (0, 3)
-    for length, losses in zip([0.0, 0.5, 1.0], along.losses, strict=True):
-        one = np.column_stack([X, np.ones(90)])
-        expected = Softmax().losses(one @ (POINT + length * STEP), CODES)[1]
-        np.testing.assert_allclose(losses, WEIGHT @ expected, rtol=1e-12)
-
-
 def test_weights_that_no_cache_holds_give_the_same_bits_by_columns_and_by_rows():
     n_features, n_classes = 31_000, 13
     x = sp.random_array((900, n_features), density=0.003, format="csr", rng=rng)
@@ -72,11 +50,6 @@ def test_weights_that_no_cache_holds_give_the_same_bits_by_columns_and_by_rows()
         assert np.array_equal(value, cut.arrays()[name]), name
     residual, _ = Softmax().losses(x @ weights[:-1] + weights[-1], y)
     np.testing.assert_allclose(whole.gradient[:-1], x.T @ (w[:, None] * residual), atol=1e-12)
-
-
-def test_rows_of_another_width_are_refused():
-    with pytest.raises(ValueError, match="4 features"):
-        read(task(Softmax()), opened(X[:, :4], CODES))
 
 
 @pytest.mark.parametrize("objective", [Softmax(), Logistic(), SquaredHinge(), CrammerSinger()], ids=repr)

@@ -9,25 +9,7 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.tables import whole
-from tests.support.strategies import MOMENTS, example, same_sums, sums_of
-
-
-def accumulated(parts, classes=None, folding=None, make=np.asarray, moments=MOMENTS, **options):
-    part, first = Accumulator(moments, RowOptions(**options), classes, folding), 0
-    for rows in parts:
-        chunk, survey = as_chunk(make(rows.x), first)
-        part.add(chunk, survey, rows.y, rows.w)
-        first += len(rows)
-    return part.finish()
-
-
-def test_classes_that_are_listed_come_in_order_also_without_rows():
-    rows = example("int")
-    stats = accumulated(rows.split([20, 21]), classes=np.array([7, 99, 0, -1]))
-    assert stats.closed and stats.classes.tolist() == [-1, 0, 7, 99]
-    assert same_sums(stats, sums_of(rows, classes=[-1, 0, 7, 99]))
-    with pytest.raises(ValueError, match=r"label 7 at row \d+, not in classes=\[-1, 0\]"):
-        accumulated([rows], classes=np.array([0, -1]))
+from tests.support.strategies import MOMENTS
 
 
 @pytest.mark.parametrize("indicator", [False, True])
@@ -49,21 +31,6 @@ def test_moments_of_all_classes_together_are_those_of_each_row_once(indicator):
             np.testing.assert_array_equal(theirs.table(moment).value(), expected.value())
     rest = stats.without_fold(1, repeat=1)
     np.testing.assert_array_equal((rest + stats.fold(1, repeat=1)).sum_sq, stats.sum_sq)
-
-
-def test_what_does_not_go_together_is_refused():
-    x = np.ones((3, 2))
-    part = Accumulator(MOMENTS, RowOptions(), None)
-    part.add(*as_chunk(x), np.array([0, 1, 0]), None)
-    with pytest.raises(ValueError, match=r"X has 3 features, .* 2 features"):
-        part.add(*as_chunk(np.ones((3, 3))), np.array([0, 1, 0]), None)
-    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[3, 2\]"):
-        part.add(*as_chunk(x), np.array([0, 1]), None)
-    with pytest.raises(ValueError, match="two kinds"):
-        part.add(*as_chunk(x), np.array(["a", "b", "a"]), None)
-    with pytest.raises(ValueError, match="y is an indicator of labels here and was one label a row before"):
-        part.add(*as_chunk(x), sp.csr_array(np.ones((3, 1))), None)
-    assert part.nbytes > 0
 
 
 def test_sums_of_all_classes_and_of_each_share_the_limit():

@@ -167,13 +167,6 @@ def test_tables_become_dense_again_when_they_are_full(monkeypatch):
     assert same_stats(stats, snb.scan(rows.x, rows.y))
 
 
-def test_saved_tables_stay_sparse(tmp_path):
-    stats = scan(example(), folds=2)
-    stats.save(tmp_path / "stats.snb")
-    loaded = snb.ClassStats.load(tmp_path / "stats.snb")
-    assert is_sparse(loaded) and same_stats(loaded, stats) and same_stats(loaded.fold(1), stats.fold(1))
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
