@@ -200,6 +200,8 @@ def _check_columns(y_true: Any, y_pred: Any, y: Any) -> None:
     """Refuse arguments that are meant for a model."""
     if _predicts(y_pred):
         raise TypeError(f"the model comes first: evaluate(model, X, y), and here y_true={type(y_true).__name__}")
+    if hasattr(type(y_true), "best_score_"):
+        raise TypeError(f"a {type(y_true).__name__} is of several models; give one, such as its best_")
     if y is not None:
         raise ValueError("y needs a model, evaluate(model, X, y); labels and predictions are y_true and y_pred")
     if isinstance(y_true, str | PathLike):
