@@ -75,8 +75,9 @@ test-interpreted: $(DEV)
 test-slow test-rest: | test-interpreted
 test-interpreted: | $(BESIDE)
 
+# Servers, workers and kill signals go by the clock: what fails among them is run once more, and named where it passes then.
 test-slow: $(DEV)
-	@echo "$@ begins"; nice -n 3 $(RUN) pytest -m "(slow or cluster or process) and not benchmark" $(SLOW) $(WHOLE)
+	@echo "$@ begins"; nice -n 3 $(RUN) pytest --reruns 1 -raR -m "(slow or cluster or process) and not benchmark" $(SLOW) $(WHOLE)
 
 test-rest: $(DEV)
 	@echo "$@ begins"; nice -n 3 $(COUNTING) --omit "streamnb/kernels/*" -m pytest $(QUICK) $(REST) $(WHOLE)
