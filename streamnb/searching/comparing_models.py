@@ -314,7 +314,7 @@ def _judged(name: str, model: Any) -> JudgedModel | JudgedEstimator:
             raise NotFittedError(f"models[{name!r}]: {error}") from None
         return JudgedModel(linear, needs_in_full(model, linear), rows)
     if hasattr(type(model), "best_score_") and not hasattr(model, "predict"):
-        raise TypeError(f"models[{name!r}] is a {type(model).__name__}, which is of several models; give one, such as its best_")
+        raise TypeError(f"models[{name!r}]: a {type(model).__name__} is of several models; give one, such as its best_")
     if not (hasattr(model, "predict") and hasattr(model, "classes_")):
         raise TypeError(
             f"models[{name!r}]={model!r} should be a fitted classifier, with classes_ and predict; of regressions, use "

@@ -62,9 +62,9 @@ def test_the_table_the_picture_and_the_file_say_the_same(tmp_path):
     again = snb.load(tmp_path / "found.snb")
     assert str(again) == str(found) and "Left out: 2 candidates, such as poisson, scheme=ovo:" in str(again)
     np.testing.assert_array_equal(again.best_.predict_proba(X), found.best_.predict_proba(X))
-    for judge in (snb.evaluate, lambda search, *rows: snb.compare_models({"found": search, "other": found.best_}, *rows)):
-        with pytest.raises(TypeError, match="a Search.* is of several models; give one, such as its best_"):
-            judge(found, X, Y)
+    for judge, given in ((snb.evaluate, found), (snb.compare_models, {"found": found, "other": found.best_})):
+        with pytest.raises(TypeError, match="a Search is of several models; give one, such as its best_"):
+            judge(given, X, Y)
     assert repr(again).startswith("<Search: 2 candidates by neg_log_loss, best poisson")
 
 
