@@ -23,7 +23,7 @@ def hashed(rows, **options):
     return HashingVectorizer(n_features=N, norm=None, **options).transform(rows).toarray()
 
 
-@settings(max_examples=18, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(texts, st.booleans(), st.booleans())
 def test_hypothesis_finds_no_text_that_is_hashed_otherwise(rows, lowercase, signed):
     options = {"lowercase": lowercase, "alternate_sign": signed}
@@ -49,7 +49,7 @@ def test_characters_beside_words_are_hashed_with_another_seed():
     assert not np.array_equal(chars.toarray(), NGrams(None, (3, 3), N)(texts).toarray())
 
 
-@settings(max_examples=18, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.lists(st.binary(max_size=30) | AWKWARD.map(str.encode), min_size=1, max_size=4), st.booleans())
 def test_hypothesis_finds_no_bytes_that_are_hashed_otherwise(rows, lowercase):
     def tokens(text, sizes):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
@@ -52,6 +52,7 @@ def assert_same_model(one, other):
     np.testing.assert_array_equal(one.intercept_, other.intercept_)
 
 
+@settings(max_examples=6)
 @given(ROWS, st.lists(ROWS, min_size=1, max_size=3), OPTIONS)
 def test_a_model_to_which_rows_are_added_is_that_of_a_fit_of_all_rows(first, others, options):
     parts = [frame_of([*BOTH, *first]), *map(frame_of, others)]
@@ -73,6 +74,7 @@ def assert_same_sums(one, other):
 
 
 @QUIET
+@settings(max_examples=6)
 @given(st.lists(ROWS, min_size=2, max_size=3), OPTIONS)
 def test_statistics_of_tables_add_and_subtract_by_the_names_of_columns(parts, options):
     parts = [frame_of([*BOTH, *rows]) for rows in parts]

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
@@ -48,6 +48,7 @@ def numbers_of(judged):
 COST = {"false_positive": 1.0, "false_negative": 0.3}
 
 
+@settings(max_examples=6)
 @given(judged_rows(scores=WIDE, weights=FRACTIONS, min_rows=4), st.booleans(), st.sampled_from([0, 5, 100]), st.data())
 def test_fractional_weights_give_the_same_bits_for_any_cuts_and_merges(rows, grouped, exact_rows, data):
     """Added to one evaluation in blocks, merged in any order, and from a file."""

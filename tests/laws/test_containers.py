@@ -155,7 +155,7 @@ FITS |= {"counters": counted, "weighted": weighted}
 FRAMES = {"mixed": FRAME, "numbers": OF_NUMBERS}
 of_each = pytest.mark.parametrize(
     ("rows", "kind"),
-    [*(("mixed", kind) for kind in CONTAINERS), *(("numbers", kind) for kind in THOROUGH)],
+    [*(("mixed", kind) for kind in CONTAINERS), *(("numbers", kind) for kind in THOROUGH[::2])],
     indirect=["rows"],
 )
 
@@ -240,10 +240,10 @@ def in_another_order(tmp_path_factory):
     return Rows(OF_NUMBERS[OF_NUMBERS.columns[::-1]].assign(more="x"), tmp_path_factory.mktemp("tables"))
 
 
-@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
-def test_columns_are_matched_by_their_names(container, named, in_another_order):
-    for model in named:
-        found = np.asarray(model.predict(container(in_another_order)))
+@pytest.mark.parametrize(("number", "kind"), [*enumerate(CONTAINERS)])
+def test_columns_are_matched_by_their_names(number, kind, named, in_another_order):
+    for model in named[number % 3 :: 3]:
+        found = np.asarray(model.predict(CONTAINERS[kind](in_another_order)))
         np.testing.assert_array_equal(found, model.predict(OF_NUMBERS), err_msg=repr(model))
 
 

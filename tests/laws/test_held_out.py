@@ -74,7 +74,7 @@ def some_points(grid):
     return np.unique(np.linspace(0, len(grid) - 1, 4).astype(int)).tolist()
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(seed=SEEDS, multilabel=EITHER, sparse=EITHER, scoring=SCORINGS | OTHER_SCORINGS,
        penalty=FEW_POINTS | st.just("all numbers"), options=OPTIONS,
        scheme=st.sampled_from(["joint", "ovr", "ovo", "reference", "reference"]),
@@ -105,6 +105,7 @@ def test_naive_bayes(seed, multilabel, sparse, scoring, penalty, options, scheme
 
 
 @pytest.mark.usefixtures("as_in_folds")
+@settings(max_examples=8)
 @given(seed=SEEDS, multilabel=EITHER, sparse=EITHER, scoring=SCORINGS, idf=EITHER,
        normalize=st.sampled_from([None, "l2"]), class_weight=st.sampled_from([None, "balanced"]),
        name=st.sampled_from(["Softmax", "Margin", "Least squares", "By products", "Label space"]))  # fmt: skip
@@ -136,6 +137,7 @@ def test_models_of_several_reads(seed, multilabel, sparse, scoring, idf, normali
 
 
 @pytest.mark.usefixtures("as_in_folds")
+@settings(max_examples=6)
 @given(seed=SEEDS, sparse=EITHER, scoring=st.sampled_from(["roc_auc", "accuracy"]))
 def test_comparisons_and_searches(seed, sparse, scoring):
     """Many candidates on the same rows have the scores of each alone."""
@@ -160,6 +162,7 @@ def test_comparisons_and_searches(seed, sparse, scoring):
 
 
 @pytest.mark.usefixtures("as_in_folds")
+@settings(max_examples=6)
 @given(seed=SEEDS, sparse=EITHER)
 def test_wrappers(seed, sparse):
     """A subset is judged by adding up as by models of its features alone."""

@@ -15,7 +15,7 @@ from zarr.storage import MemoryStore
 
 import streamnb as snb
 
-LIMITS = "8MB", "400kB", "150kB", "50kB"  # of models that take as much as large ones do of gigabytes
+LIMITS = "400kB", "50kB"  # of models that take as much as large ones do of gigabytes
 N, D = 240, 12
 RNG = np.random.default_rng(0)
 Y = np.arange(N) % 3

@@ -63,9 +63,7 @@ def test_answers_by_scheme(scheme, n_classes):
         assert_answers(problem, model, scheme, new_rows(problem))
 
 
-@pytest.mark.parametrize(
-    "as_input", [np.asarray, sp.csr_array, sp.csr_matrix, np.asfortranarray, np.float32, np.ndarray.tolist]
-)
+@pytest.mark.parametrize("as_input", [sp.csr_array, np.float32, np.ndarray.tolist])
 def test_models_transform_raw_rows_of_any_form_themselves(as_input):
     options = [(None, None), ("binary", "l1"), ("log1p", "l2"), ("sqrt", None)]
     for family in FAMILIES:

@@ -89,23 +89,19 @@ def queried(model, dialect, rows, tmp_path):
     return answer(dialect, (tmp_path / "model.sql").read_text(), rows)
 
 
-DIALECTS = [
-    "onnx",
-    "duckdb",
-    "sqlite",
-    pytest.param("postgres", marks=[pytest.mark.process, pytest.mark.skipif(not POSTGRES, reason="no PostgreSQL")]),
-]
 MODELS = {
     "additive": lambda: snb.AdditiveClassifier(interactions=3),
     "softmax": lambda: snb.SoftmaxRegression(1.0, standardize=True),
     "naive Bayes": lambda: snb.LinearNB(),
     "one against the rest": lambda: snb.LinearNB(scheme="ovr"),
 }
+OF_EACH = [*zip(MODELS, ["onnx", "onnx", "duckdb", "sqlite"], strict=True)]
+ASKED = [*OF_EACH, ("additive", "duckdb"), ("additive", "sqlite")]
+IN_POSTGRES = [pytest.mark.process, pytest.mark.skipif(not POSTGRES, reason="no PostgreSQL")]
 
 
 @pytest.mark.filterwarnings("ignore::streamnb.StreamnbWarning")  # of values that were in no row of the fit
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "dialect"), [*ASKED, pytest.param("additive", "postgres", marks=IN_POSTGRES)])
 def test_queries_answer_as_the_model(name, dialect, tmp_path):
     options = {} if name == "softmax" else {"bins": 8}
     pairs = [("zip", "open")] if name == "softmax" else []

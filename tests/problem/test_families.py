@@ -108,7 +108,7 @@ def test_cumulants_are_those_of_the_natural_parameter(family, c, sign):
     np.testing.assert_allclose(family.cumulant(m), c(theta), rtol=1e-12)
 
 
-@pytest.mark.parametrize("penalty", [{}, {"l1": 1.5}, {"l2": 2.0}, {"l1": 0.8, "l2": 0.5}], ids=str)
+@pytest.mark.parametrize("penalty", [{}, {"l1": 0.8, "l2": 0.5}], ids=str)
 @pytest.mark.parametrize(("family", "c", "sign"), FAMILIES)
 def test_weights_maximise_the_penalised_likelihood(family, c, sign, penalty):
     x, y = rows(family, 3)

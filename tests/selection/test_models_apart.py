@@ -58,8 +58,7 @@ def test_scores_are_those_of_all_together(name, bins, monkeypatch):
         np.testing.assert_allclose(stored[key], apart[key], rtol=0.0, atol=1e-12)
 
 
-@pytest.mark.parametrize("whole", [True, False])
-@pytest.mark.parametrize("families", ["poisson", ["poisson", "bernoulli"]])
+@pytest.mark.parametrize(("families", "whole"), [("poisson", True), (["poisson", "bernoulli"], False)])
 def test_columns_of_a_table_say_together_what_each_says_alone(families, whole, monkeypatch):
     columns = {name: penalty for name, (penalty, _) in TAKEN.items()}
     weight = np.ceil(WEIGHT) if whole else WEIGHT

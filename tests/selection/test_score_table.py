@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import zarr
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -167,6 +167,7 @@ def test_default_penalties_of_additive_models_go_on_where_they_are_clearly_the_b
 
 
 @pytest.mark.filterwarnings("ignore:.*of those tried")
+@settings(max_examples=5)
 @given(data=st.data(), scoring=st.sampled_from(["roc_auc", "f1_macro", "neg_log_loss"]))
 def test_chunks_threads_and_partitions_do_not_matter(data, scoring):
     """To the last bit where sums are exact."""
@@ -201,9 +202,9 @@ def test_each_chunk_of_a_csr_group_is_read_twice():
 
 BLOCKWISE = [  # each penalty, and each other family with those that it solves in its own way
     *(("poisson", kind) for kind in PENALTIES),
-    *(("gaussian", kind) for kind in ("l1 + l2", "decorrelation", "soft")),
-    *(("bernoulli", kind) for kind in ("score", "top")),
-    *(("multinomial", kind) for kind in ("l1", "soft")),
+    ("gaussian", "decorrelation"),
+    ("bernoulli", "score"),
+    ("multinomial", "l1"),
 ]
 
 

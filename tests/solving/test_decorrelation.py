@@ -33,11 +33,11 @@ def penalty_of(decorrelation, l1=0.0, l2=0.0):
     return sum(parts, start=decorrelation) if parts else decorrelation
 
 
-PAIRS = [  # each family with two penalties, and each penalty with two families
+PAIRS = [  # each family, and each penalty
     (family, name, SCHEMES[(i + j) % len(SCHEMES)])
     for i, family in enumerate(FAMILIES)
     for j, name in enumerate(PENALTIES)
-    if (i - j) % 5 in (0, 3)
+    if (i - j) % 5 == 0
 ]
 
 
@@ -62,7 +62,7 @@ def test_a_feature_keeps_the_last_solution_of_its_branch():
     """The branch ends where the next small step finds no maximum nearby; before that nothing is counted."""
     x, y = rows("poisson", 5, n=3)
     j = 2
-    for scheme, l1 in zip(SCHEMES, (0.0, 2.0, 2.0), strict=True):
+    for scheme, l1 in zip(SCHEMES[::2], (0.0, 2.0), strict=True):
         feature = Feature(x, y, "poisson", scheme, j, l1=l1)
         end = feature.end(80.0)
         taus = end * np.array([0.99, 1 - 1e-6, 1 + 1e-6, 1.5, 1e6])

@@ -44,9 +44,8 @@ def test_weights_of_features_count_in_all_points_as_in_each(family):
         np.testing.assert_array_equal(one.coef_, other.coef_ * counted)
 
 
-@pytest.mark.parametrize("grid", GRIDS)
+@pytest.mark.parametrize(("grid", "scheme"), [("plain", "joint"), ("score", "ovr")])
 @pytest.mark.parametrize("family", [*FAMILIES, "gamma"], ids=str)
-@pytest.mark.parametrize("scheme", ["joint", "ovr"])
 def test_weights_are_the_same_in_pieces_and_blocks_of_any_size_and_by_any_number_of_threads(
     family, grid, scheme, monkeypatch
 ):

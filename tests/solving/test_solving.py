@@ -84,7 +84,7 @@ def test_penalised_weights_maximise_the_likelihood(family, scheme, n_classes, pe
 
 @pytest.mark.parametrize("scheme", ["joint", "ovr"])
 @pytest.mark.parametrize("family", ["poisson", "bernoulli"])
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(data=st.data())
 def test_penalised_weights_of_small_problems(family, scheme, data):
     problem = data.draw(small_problems(family, max_classes=3))
@@ -98,7 +98,7 @@ def test_penalised_weights_of_small_problems(family, scheme, data):
 
 
 @pytest.mark.parametrize("scheme", ["joint", "ovr"])
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_closed_forms_of_the_gaussian_family(scheme, data):
     """Also where a feature is constant within the classes and its weights are of the order of 1e9."""

@@ -55,9 +55,14 @@ def test_a_whole_grid_of_l1_is_right(family, scheme, n_classes, heaviest_first):
     np.testing.assert_allclose(path.breakpoints(), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize(("tau_1", "heaviest_first"), [(0.0, True), (0.2, False)])
-@pytest.mark.parametrize(("scheme", "n_classes"), SCHEMES[:3])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    ("family", "scheme", "n_classes", "tau_1", "heaviest_first"),
+    [
+        (family, *scheme, *(((0.0, True), (0.2, False))[(i + j) % 2]))
+        for i, family in enumerate(FAMILIES)
+        for j, scheme in enumerate(SCHEMES[:3])
+    ],
+)
 def test_a_whole_grid_of_l2_and_of_both_is_right(family, scheme, n_classes, tau_1, heaviest_first):
     taus = np.array([1e-3, 0.5, 300.0])
     x, y, weight = spread(family, n_classes, 1e16, heaviest_first)
@@ -145,7 +150,7 @@ def test_multinomial_weights_under_l2_and_both(data):
 @pytest.mark.parametrize("family", ["bernoulli", "binomial"])
 def test_features_that_all_rows_of_a_class_have(family, scheme, n_classes):
     taus = np.array([1e-3, 0.4])
-    for ratio, heaviest_first in ((1e6, True), (1e12, False), (1e16, True), (1e16, False)):
+    for ratio, heaviest_first in ((1e6, True), (1e16, False)):
         x, y, weight = spread(family, n_classes, ratio, heaviest_first)
         x[(y[:, None] + np.arange(4)) % 2 == 0] = 4.0
         x[:, 3] = 4.0  # in all classes
