@@ -47,27 +47,11 @@ def test_the_range_of_means_is_that_of_the_moment():
     assert not type("Real", (snb.Family,), {})().nonnegative
 
 
-def test_functions_of_the_mean():
-    family, step = Decay(), 1e-6
-    np.testing.assert_array_equal(family.mean_slope(M), family.variance(M))
-    slope = (family.link(M + step) - family.link(M - step)) / (2.0 * step)
-    np.testing.assert_allclose(slope, 1.0 / family.variance(M), rtol=1e-6)
-    np.testing.assert_allclose(family.cumulant_change(M, 3.0 * M), 2.0 * np.log(3.0))
-
-
 def test_what_is_not_said_is_named():
     bare = type("Bare", (snb.Family,), {})()
     for function, name in ((bare.link, "link"), (bare.variance, "variance"), (bare.cumulant, "cumulant")):
         with pytest.raises(NotImplementedError, match=rf"family=Bare\(\) has no {name}\(m\); a family of your own"):
             function(M)
-
-
-def test_smoothing_is_by_rows_at_the_mean():
-    total, count = Decay().prior(M, 2.5, 3)
-    np.testing.assert_array_equal(total, 2.5 * M)
-    assert count == 2.5
-    stats = snb.scan(np.ones((4, 3)), [0, 1, 0, 1])
-    np.testing.assert_array_equal(Decay().dispersion(stats, None), np.ones(3))
 
 
 def test_equal_are_families_of_one_kind_with_equal_parameters():

@@ -29,18 +29,6 @@ def test_predictions_and_scores_of_each_label():
     assert model.score(da.from_array(X, chunks=(70, 12)), da.from_array(Y, chunks=(50, 4))) == model.score(X, Y)
 
 
-def test_labels_that_no_row_or_every_row_has():
-    labels = Y.copy()
-    labels[:, 1], labels[:, 2] = 0, 1
-    with pytest.warns(snb.StreamnbWarning, match="without any weight"):
-        model = snb.LinearNB("poisson").fit(X, labels)
-    assert (model.coef_[1:3] == 0).all()
-    predicted = model.predict(X)
-    assert (predicted[:, 1] == 0).all()
-    assert (predicted[:, 2] == 1).all()
-    assert (model.predict_proba(X)[:, 1:3] == [0.0, 1.0]).all()
-
-
 def test_priors_of_labels():
     given = snb.solve(snb.scan(X, Y), "poisson", priors=[0.5, 0.1, 0.9, 0.2])[0]
     uniform = snb.solve(snb.scan(X, Y), "poisson", priors="uniform")[0]
@@ -61,11 +49,6 @@ def test_two_thousand_labels():
     alone = snb.LinearNB("bernoulli", snb.L1(2.0, scale="score")).fit(rows, labels.toarray()[:, seen] > 0)
     np.testing.assert_allclose(model.coef_[seen], alone.coef_[0], rtol=1e-10)
     assert model.predict(rows).shape == (3000, 2000)
-
-
-def test_votes_of_pairs_are_for_one_label_a_row():
-    with pytest.raises(ValueError, match="scheme='ovo' takes one label a row"):
-        snb.LinearNB("poisson", scheme="ovo").fit(X, Y)
 
 
 def test_what_takes_one_label_a_row_says_so():
