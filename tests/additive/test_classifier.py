@@ -7,6 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 import streamnb as snb
 from streamnb.encoding.bins import TermColumns
+from tests.support.refusals import refuses
 
 RNG = np.random.default_rng(0)
 N = 600
@@ -204,12 +205,10 @@ def test_an_edit_is_kept_in_the_file(tmp_path):
 
 def test_a_file_of_something_else_is_refused(model, tmp_path):
     state = model._to_state()
-    with pytest.raises(ValueError, match="tables of its terms"):
-        snb.AdditiveClassifier._from_state({**state, "terms": None})
+    refuses(ValueError, "tables of its terms", lambda: snb.AdditiveClassifier._from_state({**state, "terms": None}))
     state = snb.AdditiveClassifier(0, **FAST).fit(X, Y)._to_state()
     fitted = {name: part for name, part in state["fitted"].items() if name != "step"}
-    with pytest.raises(ValueError, match="columns of its terms"):
-        snb.AdditiveClassifier._from_state({**state, "fitted": fitted})
+    refuses(ValueError, "columns of its terms", lambda: snb.AdditiveClassifier._from_state({**state, "fitted": fitted}))
     assert isinstance(model._step, TermColumns)
 
 
@@ -257,10 +256,8 @@ def test_wrong_rows_are_refused_and_change_nothing(model):
         (X, np.column_stack([Y == "yes", CITY == "Ulm"]), "one label a row"),
         (X, np.zeros(N), "one class"),
     ):
-        with pytest.raises(ValueError, match=message):
-            model.fit(rows, y)
+        refuses(ValueError, message, model.fit, rows, y)
         np.testing.assert_array_equal(model.predict_proba(FRAME), before)
-    with pytest.raises(ValueError, match="once"):
-        model.fit(iter([(X, Y)]), keep="no")
+    refuses(ValueError, "once", lambda: model.fit(iter([(X, Y)]), keep="no"))
     with pytest.raises(ValueError, match=r"monotone.*two classes"):
         snb.AdditiveClassifier(0, monotone={"age": 1}, **FAST).fit(FRAME[["age", "income"]], CITY)

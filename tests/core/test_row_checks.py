@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamnb.core import row_checks
+from tests.support.refusals import refuses
 
 MASKED = np.ma.array([1.0, 2.0], mask=[False, True])
 
@@ -38,14 +39,12 @@ def test_weights_are_float64_and_not_negative():
 )
 def test_what_is_no_weight(weights, error, words):
     for name in ("sample_weight", "weight"):
-        with pytest.raises(error, match=f"^{name} {words}"):
-            row_checks.check_weights(weights, first_row=10, name=name)
+        refuses(error, f"^{name} {words}", row_checks.check_weights, weights, first_row=10, name=name)
 
 
 @pytest.mark.parametrize("total", [0.0, np.nan])
 def test_weights_that_are_all_zero(total):
-    with pytest.raises(ValueError, match=r"^sample_weight sums to zero"):
-        row_checks.check_total_weight(total)
+    refuses(ValueError, r"^sample_weight sums to zero", lambda: row_checks.check_total_weight(total))
 
 
 def test_scores_are_a_table_in_order():
@@ -69,8 +68,7 @@ def test_scores_are_a_table_in_order():
     ],
 )
 def test_what_is_no_table_of_scores(scores, size, error, words):
-    with pytest.raises(error, match=words):
-        row_checks.check_scores(scores, *size, "scores", first_row=10)
+    refuses(error, words, lambda: row_checks.check_scores(scores, *size, "scores", first_row=10))
 
 
 def test_logs_of_probabilities_are_not_above_zero():
@@ -107,5 +105,4 @@ def test_a_bound_beside_a_whole_number_leaves_that_out(bound):
     for value, closed, opened in ((5e9, "of at most", "below"), (-5e9, "of at least", "above")):
         for end, words in ((float(bound), closed), (math.nextafter(bound, -value), opened)):
             message = f"y has {value} at row 7, column 2; Own takes values {words} {bound:g}"
-            with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-                row_checks.raise_outside(value, 7, 2, "Own", end, "y")
+            refuses(ValueError, f"^{re.escape(message)}$", row_checks.raise_outside, value, 7, 2, "Own", end, "y")

@@ -10,6 +10,7 @@ import streamnb as snb
 from streamnb.corpora.scoring import ScoringModels, log_odds, scores_of
 from streamnb.rows.texts import of_strings
 from tests.support.corpora import lines, model
+from tests.support.refusals import refuses
 
 TEXTS = [json.loads(row)["text"] for row in lines(30)]
 
@@ -65,9 +66,6 @@ def test_models_that_make_no_columns_are_refused():
         ScoringModels.of(numbers)
     frame = pd.DataFrame({"a": ["x", "y"] * 5, "y": [0, 1] * 5})
     table = snb.LinearNB("bernoulli").fit(snb.table(frame, "y"))
-    with pytest.raises(ValueError, match="several models can score only texts"):
-        ScoringModels.of({"a": table, "b": table})
-    with pytest.raises(ValueError, match="text='t' names a field of texts"):
-        ScoringModels.of(table, "t")
-    with pytest.raises(ValueError, match="has no model"):
-        ScoringModels.of({})
+    refuses(ValueError, "several models can score only texts", lambda: ScoringModels.of({"a": table, "b": table}))
+    refuses(ValueError, "text='t' names a field of texts", lambda: ScoringModels.of(table, "t"))
+    refuses(ValueError, "has no model", lambda: ScoringModels.of({}))

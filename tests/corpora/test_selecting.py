@@ -13,6 +13,7 @@ from streamnb.corpora import reading
 from streamnb.corpora.scoring import scores_of
 from streamnb.corpora.selecting import gumbel
 from tests.support.corpora import corpus, lines, model, odds, wet, written, written_lines
+from tests.support.refusals import refuses
 
 ROWS = lines()
 
@@ -102,8 +103,7 @@ def test_bad_lines_are_skipped_in_one_read_and_in_two(how, select, fitted):
     found, out = select(rows=rows, errors="skip", size=2000, score=None, **how)
     assert (found.rows, found.kept, found.skipped) == (50, 46, 4)
     assert written_lines(out) == [row for k, row in enumerate(rows) if k not in (0, 20, 21, 49)]
-    with pytest.raises(ValueError, match=r"line 1: row 0 is not JSON"):
-        select(rows=rows, **how)
+    refuses(ValueError, r"line 1: row 0 is not JSON", lambda: select(rows=rows, **how))
 
 
 def test_bad_lines_of_text_are_found_among_blank_ones(fitted, tmp_path):
@@ -160,8 +160,7 @@ def test_wrong_arguments_are_named(select, fitted):
     ):
         if not wrong and label:
             continue
-        with pytest.raises((ValueError, TypeError), match=error):
-            select(label, **wrong)
+        refuses((ValueError, TypeError), error, select, label, **wrong)
 
 
 def test_documents_of_files_and_archives(fitted, tmp_path):
@@ -210,8 +209,7 @@ def test_a_file_that_has_changed_is_another_run(fitted, tmp_path):
     snb.select(fitted, data, tmp_path / "out", **options)
     assert snb.select(model(), data, tmp_path / "out", **options).there == 1  # a model of another fit of the same rows
     data.write_bytes(b"\n".join(ROWS[::-1]) + b"\n")
-    with pytest.raises(ValueError, match="of another run: the files"):
-        snb.select(fitted, data, tmp_path / "out", **options)
+    refuses(ValueError, "of another run: the files", lambda: snb.select(fitted, data, tmp_path / "out", **options))
 
 
 def test_numbers_of_numpy_and_conditions_that_always_hold(select):

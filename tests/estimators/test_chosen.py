@@ -7,6 +7,7 @@ from sklearn import linear_model
 import streamnb as snb
 from streamnb.selection.score_table import split_interval
 from tests.estimators.test_regressor import X, Y
+from tests.support.refusals import refuses
 
 FOLDS = snb.fold_numbers(200, 4, seed=2)
 CV = [(np.flatnonzero(fold != FOLDS), np.flatnonzero(fold == FOLDS)) for fold in range(4)]
@@ -53,8 +54,7 @@ def test_groups_stay_in_one_fold_and_several_targets_share_an_alpha():
     assert model.coef_.shape == (2, 5)
     assert model.mse_path_.shape == (len(model.alphas_), 3)
     assert [fold.n_rows % 20 for fold in model.stats_.folds] == [0, 0, 0]
-    with pytest.raises(ValueError, match="the fit was given groups="):
-        model.partial_fit(X, np.column_stack([Y, Y]))
+    refuses(ValueError, "the fit was given groups=", lambda: model.partial_fit(X, np.column_stack([Y, Y])))
     with pytest.raises(ValueError, match="the fit was given the fold of each row"):
         snb.ElasticNetCV(0.5, folds=FOLDS).fit(X, Y).partial_fit(X, Y)
 
@@ -81,8 +81,7 @@ def test_forward_regression_finds_the_features_that_count():
     ],
 )
 def test_wrong_parameters_are_named(options, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        snb.ElasticNetCV(**options).fit(X, Y)
+    refuses((ValueError, TypeError), message, lambda: snb.ElasticNetCV(**options).fit(X, Y))
 
 
 def test_units_of_the_target_do_not_decide_a_ridge_regression():
@@ -97,7 +96,7 @@ def test_units_of_the_target_do_not_decide_a_ridge_regression():
     assert further.alpha_ == pytest.approx(1e8 * models[0].alpha_)
 
 
-@pytest.mark.parametrize("l1_ratio", [0.0, 0.5, 1.0, [0.3, 0.9]])
+@pytest.mark.parametrize("l1_ratio", [0.0, [0.3, 1.0]])
 def test_the_grid_goes_on_where_one_column_is_large(l1_ratio):
     """The largest alpha is that of the large column; a thousandth of it leaves hardly any other."""
     rng = np.random.default_rng(0)

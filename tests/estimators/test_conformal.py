@@ -17,7 +17,6 @@ AMOUNTS = np.exp(X[:, 0]) * rng.gamma(2.0, 0.5, 3000)
 @pytest.mark.parametrize(
     "model, y",
     [
-        (snb.ElasticNetCV(intervals=True), SKEWED),
         (snb.ElasticNetCV([0.5, 1.0], folds=3, rule="one_se", intervals=True), SKEWED),
         (snb.ForwardRegression(intervals=True), SKEWED),
         (snb.PoissonRegressorCV(n_alphas=3), COUNTS),

@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 
 import streamnb as snb
-from tests.support.refusals import cases, refused
+from tests.support.refusals import cases, refused, refuses
 
 
 def week(n=600, seed=0, new=False):
@@ -116,17 +116,13 @@ def test_words_of_texts_and_hashed_categories():
 
 def test_what_cannot_be_compared_is_said(tmp_path):
     model = snb.LinearNB().fit(OLD, "late")
-    with refused(ValueError, "no column 'city'"):
-        model.drift(NEW.drop(columns="city"))
-    with refused(ValueError, "no rows"):
-        model.drift(NEW[:0])
+    refuses(ValueError, "no column 'city'", lambda: model.drift(NEW.drop(columns="city")))
+    refuses(ValueError, "no rows", lambda: model.drift(NEW[:0]))
     with refused(ValueError, "ignore='town'", "'age'"):
         model.drift(NEW, ignore=["town"])
     assert model.drift(NEW, ignore=["city"]).moved == ["age"] and model.drift(NEW, ignore="city").moved == ["age"]
-    with refused(ValueError, "threshold=-1"):
-        model.drift(NEW, threshold=-1.0)
-    with refused(ValueError, "model.drift\\(rows\\)"):
-        snb.scan(OLD, "late").drift(snb.scan(SAME, "late"))
+    refuses(ValueError, "threshold=-1", lambda: model.drift(NEW, threshold=-1.0))
+    refuses(ValueError, "model.drift\\(rows\\)", lambda: snb.scan(OLD, "late").drift(snb.scan(SAME, "late")))
     model.save(tmp_path / "light.snb", stats=False)
     with refused(AttributeError, "stats=False", "sums of the columns"):
         snb.load(tmp_path / "light.snb").drift(NEW)

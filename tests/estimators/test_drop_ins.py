@@ -182,6 +182,8 @@ def test_too_small_an_alpha_is_raised_with_a_warning(model):
     x, y, _ = data(model)
     with pytest.warns(snb.StreamnbWarning, match="alpha too small will result in numeric errors"):
         ours = model(alpha=0.0, force_alpha=False).fit(x, y)
+    with pytest.warns(snb.StreamnbWarning, match="setting alpha = 1.0e-10. Use `force_alpha=True` to keep"):
+        model(alpha=0.0, force_alpha=False).partial_fit(x, y).partial_fit(x, y)
     same(ours.predict_log_proba(x), model(alpha=1e-10).fit(x, y).predict_log_proba(x))
     with warnings.catch_warnings(action="error"):
         model(alpha=0.0, force_alpha=True).fit(x, y)

@@ -60,8 +60,3 @@ def test_labels_and_weights():
 def test_what_is_wrong_is_said(options, words):
     with pytest.raises(ValueError, match=words):
         snb.GeneralizedNB(**options).fit(X, Y)
-
-
-def test_reads_that_are_spent_are_said():
-    with pytest.warns(snb.StreamnbWarning, match="max_passes=2 reads were not enough"):
-        snb.GeneralizedNB(0.01, 4, max_passes=2, tol=1e-9).fit(X, Y)

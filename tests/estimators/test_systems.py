@@ -72,12 +72,6 @@ def test_condition_number_is_that_of_scaled_columns():
     assert System(summed()).condition_number == pytest.approx(wanted, rel=1e-10)
 
 
-def test_squared_errors_of_any_weights_are_those_of_the_rows():
-    coefficients, intercepts = np.array([[1.0, 0.0], [0.5, -1.0], [0.0, 2.0], [3.0, 0.1]]), np.array([100.0, -3.0])
-    wanted = W @ (Y - X @ coefficients - intercepts) ** 2
-    np.testing.assert_allclose(System(summed()).squared_errors(coefficients, intercepts), wanted, rtol=1e-12)
-
-
 @pytest.mark.parametrize("name", SETS)
 def test_certified_weights(name):
     rows, y, certified = SETS[name]

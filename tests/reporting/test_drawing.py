@@ -9,6 +9,7 @@ from matplotlib import pyplot as plt
 import streamnb as snb
 from streamnb.problem.schemes import as_scheme
 from streamnb.reporting import drawing
+from tests.support.refusals import refuses
 
 CLASSES = np.array(["a", "b", "c"])
 
@@ -57,8 +58,7 @@ def test_rows_of_weights_are_found_by_their_names():
     assert (drawing.title_of("c"), drawing.title_of(("a", "c"))) == ("class c", "c against a")
     assert drawing.title_of("class_0") == "class_0"
     for scheme, label in ((ovr, None), (ovr, "d"), (ovo, ("c", "a"))):
-        with pytest.raises(ValueError, match=r"has no row of weights; it should be one of .*'a'"):
-            drawing.row_of(scheme, CLASSES, label)
+        refuses(ValueError, r"has no row of weights; it should be one of .*'a'", drawing.row_of, scheme, CLASSES, label)
 
 
 def test_axes_say_what_tau_is():
@@ -73,8 +73,7 @@ def test_axes_say_what_tau_is():
 def test_what_are_no_axes_or_properties_of_lines_is_refused():
     with pytest.raises(TypeError, match=r"ax is of type ndarray; .* of an array of axes give one, such as axes\[0\]"):
         drawing.axes(plt.subplots(1, 2)[1])
-    with pytest.raises(TypeError, match=r"ax is of type int; it should be axes of matplotlib$"):
-        drawing.axes(3)
+    refuses(TypeError, r"ax is of type int; it should be axes of matplotlib$", lambda: drawing.axes(3))
     drawing.check_line_properties({"lw": 2, "color": "k", "label": "a"})
     path = snb.solve(snb.scan(np.eye(2), [0, 1]), "poisson", snb.L1([0.0, 1.0]))
     with pytest.raises(TypeError, match="against= is no argument of this display, nor a property of its lines"):

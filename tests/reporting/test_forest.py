@@ -8,6 +8,7 @@ import streamnb as snb
 from streamnb.reporting.forest import LONGEST, Forest
 from streamnb.selection.score_table import split_interval
 from tests.reporting.displays import title
+from tests.support.refusals import refuses
 
 COLUMNS = ["column", "slice", "n_rows", "metric", "value", "low", "high", "whole"]
 
@@ -30,8 +31,7 @@ def test_values_stand_one_below_the_other():
     assert (
         Forest(["a"], [1.0], [0.9], [1.1], line=0.0, axis="x", finding="t").plot(shown.ax_, marker="s").ax_ is shown.ax_
     )
-    with pytest.raises(TypeError, match="size= is no argument of this display"):
-        shown.plot(size=3)
+    refuses(TypeError, "size= is no argument of this display", lambda: shown.plot(size=3))
 
 
 def test_slices_of_a_frame_the_worst_on_top():
@@ -41,8 +41,7 @@ def test_slices_of_a_frame_the_worst_on_top():
     assert title(shown) == "accuracy is worst for ward = w0: 0.700 [0.660, 0.740], against 0.800 for all rows"
     many = snb.SlicesDisplay.from_frame(slices(LONGEST + 2))
     assert len(many.names) == LONGEST and "(2 better slices are not shown)" in " ".join(many.finding.split())
-    with pytest.raises(ValueError, match="metric='recall'"):
-        snb.SlicesDisplay.from_frame(both, metric="recall")
+    refuses(ValueError, "metric='recall'", lambda: snb.SlicesDisplay.from_frame(both, metric="recall"))
     with pytest.raises(ValueError, match="metric='accuracy' has no value for any slice"):
         snb.SlicesDisplay.from_frame(slices().assign(value=np.nan))
 

@@ -8,6 +8,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import streamnb as snb
 from tests.reporting.conftest import rows, several
+from tests.support.refusals import refuses
 
 X, Y = several(200)
 pytestmark = pytest.mark.usefixtures("without_pictures")
@@ -124,24 +125,19 @@ def test_a_thousand_classes(page_of):
 def test_files_and_folders(two, tmp_path):
     snb.report(two[0], path=tmp_path / "report.html")
     before = (tmp_path / "report.html").read_text()
-    with pytest.raises(FileExistsError, match="force=True"):
-        snb.report(two[0], path=tmp_path / "report.html")
+    refuses(FileExistsError, "force=True", lambda: snb.report(two[0], path=tmp_path / "report.html"))
     assert (tmp_path / "report.html").read_text() == before
     snb.report(two[0], path=tmp_path / "report.html", force=True)
-    with pytest.raises(FileNotFoundError, match="there is no folder"):
-        snb.report(two[0], path=tmp_path / "no" / "report.html")
-    with pytest.raises(IsADirectoryError, match="is a folder"):
-        snb.report(two[0], path=tmp_path, force=True)
+    refuses(FileNotFoundError, "there is no folder", lambda: snb.report(two[0], path=tmp_path / "no" / "report.html"))
+    refuses(IsADirectoryError, "is a folder", lambda: snb.report(two[0], path=tmp_path, force=True))
     assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
 
 
 def test_wrong_arguments(two, tmp_path):
-    with pytest.raises(TypeError, match="fitted model"):
-        snb.report("m.snb", path=tmp_path / "report.html")
+    refuses(TypeError, "fitted model", lambda: snb.report("m.snb", path=tmp_path / "report.html"))
     with pytest.raises(ValueError, match="is not a column"):
         snb.report(two[0], rows(), "no such column", tmp_path / "report.html")
-    with pytest.raises(TypeError, match="path="):
-        snb.report(two[0], rows(), "late", 3)
+    refuses(TypeError, "path=", lambda: snb.report(two[0], rows(), "late", 3))
     assert not [*tmp_path.iterdir()]
 
 

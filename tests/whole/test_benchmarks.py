@@ -4,7 +4,6 @@ import inspect
 import itertools
 import json
 import math
-import struct
 import subprocess
 import sys
 from dataclasses import replace
@@ -129,17 +128,6 @@ def test_a_simulated_scan_takes_what_its_parts_take():
     scan = simulated_cluster.simulate(costs, 2)
     assert reads.summing == pytest.approx(7 * scan.summing) and reads.reading == pytest.approx(4 * scan.reading)
     assert reads.seconds > 4 * scan.seconds
-
-
-def _catalogue(texts):
-    """The bytes of a file of translated messages."""
-    pairs = [("", "Content-Type: text/plain; charset=UTF-8\n"), *sorted(texts.items())]
-    sides = [[text.encode() for text in side] for side in zip(*pairs)]
-    place, tables, contents = 28 + 16 * len(pairs), b"", b""
-    for text in (*sides[0], *sides[1]):
-        tables += struct.pack("<II", len(text), place + len(contents))
-        contents += text + b"\0"
-    return struct.pack("<7I", 0x950412DE, 0, len(pairs), 28, 28 + 8 * len(pairs), 0, place) + tables + contents
 
 
 def test_speeds_of_filters_are_of_all_steps(tmp_path):

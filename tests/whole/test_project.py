@@ -37,11 +37,6 @@ WITH_CODE = [page for page in PAGES if "```python\n" in (ROOT / page).read_text(
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 
 
-@pytest.fixture
-def readme():
-    return (ROOT / "README.md").read_text()
-
-
 def test_one_version_everywhere():
     version = PYPROJECT["project"]["version"]
     assert streamnb.__version__ == version
@@ -108,11 +103,6 @@ def test_files_that_the_makefile_names_are_there():
     asked = subprocess.run(["make", "-n", "test"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     named = {word.rpartition("=")[2] for word in asked.split() if re.search(r"(^|=)tests/", word)}
     assert len(named) > 10 and [name for name in sorted(named) if not (ROOT / name).exists()] == []
-
-
-@pytest.mark.parametrize("command", ["make demo", "make test"])
-def test_readme_shows_the_command(command, readme):
-    assert command in readme
 
 
 def slug(heading):
