@@ -107,14 +107,6 @@ def test_monotone_features_are_in_no_pair():
     assert not any("age" in name for name in found.terms_["name"] if isinstance(name, tuple))
 
 
-def test_auto_takes_pairs_that_help():
-    x = RNG.uniform(-1, 1, (N, 4))
-    y = (x[:, 0] * x[:, 1] > 0).astype(int)
-    found = snb.AdditiveClassifier("auto", **FAST).fit(x[:450], y[:450])
-    assert found.terms_["name"][0] == ("x0", "x1")
-    assert found.score(x[450:], y[450:]) > 0.9
-
-
 # ---- choices ---------------------------------------------------------------------------------------------------------
 
 
@@ -181,13 +173,6 @@ def test_an_interrupted_fit_on_a_sample_goes_on_from_its_checkpoint(tmp_path, mo
     sorted(folder.glob("read-*"))[-1].unlink()
     again = snb.AdditiveClassifier(1, **FAST).fit(X, Y, checkpoint=folder)
     np.testing.assert_array_equal(again.coef_, expected.coef_)
-
-
-def test_a_choice_on_a_part_of_the_rows(monkeypatch):
-    monkeypatch.setattr("streamnb.additive.fit.SAMPLE", 300)
-    found = snb.AdditiveClassifier(1, **FAST).fit(FRAME, Y)
-    assert found.term("city")["count"].sum() == N  # the terms are of all rows
-    assert found.score(FRAME, Y) > 0.75
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The parts of the fit of an additive model; the whole is checked in tests/estimators/test_additive.py."""
+"""The parts of the fit of an additive model: samples, memory, and pairs that are found."""
 
 import tracemalloc
 import warnings

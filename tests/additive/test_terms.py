@@ -6,8 +6,8 @@ import pytest
 import zarr
 
 import streamnb as snb
-from streamnb.additive.terms import TermTables, steps_of
-from streamnb.encoding.bins import FINEST, BinEdges, CodedFeatures, TermColumns
+from streamnb.additive.terms import steps_of
+from streamnb.encoding.bins import BinEdges, CodedFeatures, TermColumns
 from tests.support.refusals import refuses
 
 dask_array = pytest.importorskip("dask.array")
@@ -31,12 +31,6 @@ def test_scores_by_name(model):
     np.testing.assert_array_equal(scores["x0"][:, 0], model.term("x0")["score"])
 
 
-def test_scores_written_back_change_predictions(model):
-    before = model.decision_function(X)
-    model.term_scores_["x0"] = model.term_scores_["x0"] + 1.0
-    np.testing.assert_allclose(model.decision_function(X), before + 1.0)
-
-
 def test_scores_do_not_change_in_place(model):
     with pytest.raises(ValueError, match="read-only"):
         model.term_scores_["x0"][0] = 5.0
@@ -52,11 +46,6 @@ def test_wrong_scores_are_refused(model):
     assert "x7" not in scores and scores.get("x7") is None
     with pytest.raises(TypeError, match="set it to zeros"):
         del scores["x0"]
-
-
-def test_scores_of_a_model_that_is_not_fitted():
-    with pytest.raises(AttributeError):
-        snb.AdditiveClassifier().term_scores_["x0"]
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
@@ -93,13 +82,6 @@ def test_names_with_an_x_between_and_levels_called_others_are_told_apart():
 
 
 # ---- contributions ---------------------------------------------------------------------------------------------------
-
-
-def test_contributions_are_in_the_order_of_terms_and_add_up(model):
-    added = model.contributions(X)
-    assert added.shape == (200, 3)
-    np.testing.assert_allclose(added.sum(axis=1) + model.intercept_, model.decision_function(X), rtol=0, atol=1e-12)
-    np.testing.assert_allclose(abs(added).mean(axis=0), model.terms_["importance"])
 
 
 def test_contributions_of_several_classes_and_missing_values(tmp_path):
@@ -182,15 +164,3 @@ def test_levels_that_share_a_step_are_others():
     assert names.count("others") == 1
     assert len(names) == 32
     assert len(model.term("level")) == frame["level"].nunique()
-
-
-CODED = CodedFeatures(np.array([0, 8, 14]), np.full(14, 9.0), np.ones(2, bool), np.zeros(2, bool))
-FINE = TermColumns.of(None, CODED, [((0,), FINEST), ((1,), FINEST), ((0, 1), 4)])
-
-
-def test_tables_that_do_not_fit_are_refused():
-    tables = TermTables(["a", "b"], np.ones(FINE.n_columns), np.ones((FINE.n_columns, 1)), np.ones(3))
-    tables.check(FINE, 1)
-    refuses(ValueError, "deviations", lambda: tables.check(FINE, 2))
-    with pytest.raises(ValueError, match="names of 2"):
-        TermTables(["a"], tables.counts, tables.std, tables.freedom).check(FINE, 1)

@@ -139,9 +139,9 @@ def test_bad_lines_are_named_or_skipped_and_counted(fitted, tmp_path):
     assert table_of(tmp_path / "three")["label"].tolist() == fitted.predict(good).tolist()
 
 
-@pytest.mark.parametrize("bad", ["null", " null", "7", '{"text"'])
-@pytest.mark.parametrize("place", [0, 2])
-@pytest.mark.parametrize("of_table", [False, True])
+@pytest.mark.parametrize(
+    ("bad", "place", "of_table"), [("null", 0, True), (" null", 2, False), ("7", 2, True), ('{"text"', 0, False)]
+)
 def test_lines_that_are_no_objects_are_named_or_skipped_wherever_they_are(fitted, tmp_path, bad, place, of_table):
     path, whole, options = tmp_path / "x.jsonl", fitted, {"text": "text"}
     if of_table:

@@ -53,8 +53,15 @@ def test_rows_above_a_threshold_keep_their_bytes_and_have_their_score(packing, s
     assert all(name.endswith(f".jsonl{packing}") for name in written(out))
 
 
-@pytest.mark.parametrize("size, n_threads, packing", [(1 << 20, 1, ".gz"), (6000, 3, ""), (50, 2, ".zst")])
-@pytest.mark.parametrize("how", [{"share": 0.1}, {"number": 41}, {"resample": 25, "seed": 7}])
+@pytest.mark.parametrize(
+    ("how", "size", "n_threads", "packing"),
+    [
+        ({"share": 0.1}, 6000, 3, ""),
+        ({"number": 41}, 50, 2, ".zst"),
+        ({"resample": 25, "seed": 7}, 6000, 3, ".gz"),
+        ({"resample": 25, "seed": 7}, 1 << 20, 1, ""),
+    ],
+)
 def test_the_best_rows_are_chosen_whatever_the_parts(how, size, n_threads, packing, select, fitted):
     found, out = select(size=size, n_threads=n_threads, packing=packing, score=None, **how)
     scores = odds(fitted, ROWS)
@@ -182,8 +189,10 @@ def test_documents_of_files_and_archives(fitted, tmp_path):
     assert found.rows == 60 and json.loads(written_lines(tmp_path / "c")[7])["url"] == "http://x/7"
 
 
-@pytest.mark.parametrize("size", [1 << 20, 4000])
-@pytest.mark.parametrize("how", [{"number": 20}, {"threshold": 0.4}, {"where": "good > .4", "label": None}])
+@pytest.mark.parametrize(
+    ("how", "size"),
+    [({"number": 20}, 4000), ({"threshold": 0.4}, 1 << 20), ({"where": "good > .4", "label": None}, 4000)],
+)
 def test_repeats_are_left_out_before_rows_are_chosen(how, size, select, fitted):
     rows = [*ROWS[:60], b"bad", *(row.replace(b"fine", b" FINE") for row in ROWS[:60]), *ROWS[60:90], *ROWS[:5]]
     found, out = select(rows=rows, size=size, drop_repeats=True, errors="skip", score=None, **how)

@@ -82,18 +82,6 @@ def test_the_path_of_an_estimator_leads_through_it(penalty):
     assert (display.chosen is None) == (penalty is None)
 
 
-def test_the_path_of_top_k_shows_what_it_keeps(stats):
-    path = snb.solve(stats, "poisson", snb.TopK([1, 2, 5]))
-    display = snb.RegularizationPathDisplay.from_path(path, 4)
-    assert [np.count_nonzero([line.get_ydata()[i] for line in display.lines_]) for i in range(3)] == [1, 2, 5]
-
-
-def test_refit_moves_the_chosen_tau(model):
-    chosen = snb.RegularizationPathDisplay.from_estimator(model, 0).chosen
-    assert chosen == model.best_params_["l1"]
-    assert f"chosen: {chosen:.3g}" in names_of(snb.RegularizationPathDisplay.from_estimator(model, 0))
-
-
 def test_two_classes_and_indicators_have_paths():
     binary = snb.LinearNB("bernoulli").fit(X[two], y[two])
     assert "class 1" in snb.RegularizationPathDisplay.from_estimator(binary).ax_.get_ylabel()

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression
 
 import streamnb as snb
 from tests.reporting.conftest import rows, several
@@ -78,11 +78,6 @@ def test_a_comparison_shows_its_tables(tmp_path):
     assert "Families and penalties" in page and "plain" in page and "shows the model alone" not in page
 
 
-def test_other_estimators_of_a_search(page_of):
-    model = LogisticRegression().fit(X, Y)
-    assert "How good it is" in page_of(model, X, Y)
-
-
 def test_regressions(page_of):
     model = snb.ElasticNetCV(intervals=True).fit(X[:, :4], X[:, 4])
     judged = model.evaluate(X[:, :4], X[:, 4], interval=0.95)
@@ -115,11 +110,11 @@ def test_one_class_and_unknown_labels(page_of):
 
 
 @pytest.mark.filterwarnings("ignore:y has .* distinct whole numbers")
-def test_a_thousand_classes(page_of):
-    y = np.arange(1000)
-    rows = np.random.default_rng(0).poisson(1.0, (1000, 20)) + np.eye(20, dtype=int)[y % 20] * 3
+def test_many_classes(page_of):
+    y = np.arange(200)
+    rows = np.random.default_rng(0).poisson(1.0, (200, 20)) + np.eye(20, dtype=int)[y % 20] * 3
     page = page_of(snb.LinearNB().fit(rows, y), rows, y)
-    assert "The worst 15 of 1000 classes" in page and "Confusion matrix" not in page and len(page) < 3_000_000
+    assert "The worst 15 of 200 classes" in page and "Confusion matrix" not in page and len(page) < 3_000_000
 
 
 def test_files_and_folders(two, tmp_path):
