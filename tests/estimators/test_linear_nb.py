@@ -1,14 +1,20 @@
 """The estimator: scikit-learn's contract, and one model whatever the order and the parts the rows came in."""
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.utils import get_tags
 
 import streamnb as snb
+from streamnb.estimators.classifier import fitted_model
+from streamnb.problem.families import as_family
+from streamnb.solving.posteriors import log_evidence, strength
 from tests.support.refusals import refuses
-from tests.support.strategies import LABELS, example
+from tests.support.strategies import LABELS, example, messy_csr
 
 MODELS = [
     snb.LinearNB(),
@@ -107,3 +113,66 @@ def test_tags_say_what_a_family_takes():
     assert all(get_tags(model).input_tags.sparse for model in MODELS)
     positive = [get_tags(snb.LinearNB(f)).input_tags.positive_only for f in ("multinomial", "poisson", "gaussian")]
     assert positive == [True, True, False]
+
+
+def test_sparsify_changes_the_storage_only():
+    rows = example()
+    model = snb.LinearNB("poisson", snb.L1(2.0)).fit(rows.x, rows.y)
+    dense, expected = model.coef_.copy(), model.predict_proba(rows.x)
+    assert model.sparsify() is model
+    assert sp.issparse(model.coef_) and (model.coef_.toarray() == dense).all()
+    for x in (rows.x, messy_csr(rows.x)):
+        np.testing.assert_allclose(model.predict_proba(x), expected, rtol=1e-12)
+
+
+def test_weights_and_methods_are_there_where_they_mean_something():
+    rows = example("str")
+    model = snb.LinearNB(scheme="ovo")
+    assert not hasattr(model, "coef_") and not hasattr(model, "decision_function")  # counts take no negative values
+    assert hasattr(snb.LinearNB("gaussian"), "decision_function") and hasattr(snb.LinearNB("none"), "sparsify")
+    model.partial_fit(rows.x[rows.y == "ash"], rows.y[rows.y == "ash"])
+    refuses(AttributeError, "LinearNB has no 'intercept_' before it has seen two classes", lambda: model.intercept_)
+    refuses(NotFittedError, "has seen one class only", lambda: model.predict(rows.x))
+    model.fit(rows.x, rows.y)
+    assert hasattr(model, "decision_function") and not hasattr(model, "predict_proba")
+    assert (fitted_model(model).coef_ == model.coef_).all()
+    assert model.fit(rows.x, rows.y == "ash").predict_proba(rows.x).shape == (41, 2)
+
+
+def test_rows_may_be_predicted_by_the_posterior_in_place_of_an_estimate():
+    rows = example("bool", n_rows=12)
+    model = snb.LinearNB("poisson").fit(rows.x, rows.y)
+    plain, averaged = (model.predict_proba(rows.x, predictive=by) for by in (False, True))
+    assert (plain != averaged).any() and np.allclose(averaged.sum(axis=1), 1.0)
+    refuses(ValueError, r"^predictive='yes' is unknown", lambda: model.predict(rows.x, predictive="yes"))
+
+
+X = pd.DataFrame({"a": [1, 1, 0, 0, 3], "b": [0, 2, 1, 0, 1]})
+Y = ["u", "u", "v", "v", "v"]
+
+
+def test_a_classifier_knows_its_posterior_and_evidence(tmp_path):
+    model = snb.LinearNB("poisson", snb.L1(0.1), smoothing="evidence").fit(X, Y)
+    s = strength(model.stats_, as_family("poisson"), "posterior_mean")
+    assert model.smoothing_ == s
+    assert model.log_evidence() == log_evidence(model.stats_, as_family("poisson"), s, "posterior_mean", None)
+    table = model.posterior(interval=0.5)
+    assert table["feature"].tolist() == ["a", "a", "b", "b"] and table["class"].tolist() == ["u", "v"] * 2
+    mean = model.stats_.sum.sum(axis=0) / 5
+    np.testing.assert_allclose(
+        table["mean"], ((model.stats_.sum + s * mean) / (model.stats_.weight[:, None] + s)).T.ravel()
+    )
+    model.save(tmp_path / "m.snb")
+    again = snb.load(tmp_path / "m.snb")
+    assert again.smoothing_ == s and (again.coef_ == model.coef_).all()
+    other = model.refit(smoothing=2.0, class_weight={"u": 3.0})
+    assert other.smoothing_ == 2.0 and other.posterior(0.5)["mean"].tolist() != table["mean"].tolist()
+
+
+def test_without_a_prior_there_is_neither():
+    with pytest.raises(ValueError, match=r"posterior\(\) is of the values that were scanned, which idf=True"):
+        snb.LinearNB("poisson", idf=True).fit(X, Y).posterior()
+    with pytest.raises(ValueError, match="needs a conjugate prior"):
+        snb.LinearNB("gaussian").fit(X, Y).posterior()
+    with pytest.raises(TypeError, match=r"smoothing='evidense' should be 'auto', a number, a prior .*, 'evidence' or"):
+        snb.LinearNB("poisson", smoothing="evidense").fit(X, Y)
