@@ -6,7 +6,6 @@ import pytest
 import zarr
 
 import streamnb as snb
-from streamnb.additive.terms import steps_of
 from streamnb.encoding.bins import BinEdges, CodedFeatures, TermColumns
 from tests.support.refusals import refuses
 
@@ -48,9 +47,6 @@ def test_wrong_scores_are_refused(model):
         del scores["x0"]
 
 
-# ---- tables ----------------------------------------------------------------------------------------------------------
-
-
 def test_a_term_by_its_name_from_terms_or_by_numbers(model):
     for name in model.terms_["name"]:
         assert model.term(name).shape[0] == model.term_scores_[name].shape[0] ** (1 + isinstance(name, tuple))
@@ -79,9 +75,6 @@ def test_names_with_an_x_between_and_levels_called_others_are_told_apart():
     assert cells["others"] == levels["others"]
     assert cells["(others)"] > 0
     assert cells.sum() == 900
-
-
-# ---- contributions ---------------------------------------------------------------------------------------------------
 
 
 def test_contributions_of_several_classes_and_missing_values(tmp_path):
@@ -137,20 +130,10 @@ def test_a_term_speaks_for_the_positive_class():
         model.term("x0", positive="c")
 
 
-# ---- as tables -------------------------------------------------------------------------------------------------------
-
-
 def columns(n_codes=5, ordered=True, missing=True):
     base = BinEdges([np.array([1.0, 2.0, 3.0])], np.array([missing]))
     coded = CodedFeatures(np.array([0, n_codes]), np.ones(n_codes), np.array([ordered]), np.array([missing]))
     return TermColumns.of(base, coded, [((0,), 2)])
-
-
-def test_bins_that_share_a_step_have_common_ends():
-    made = columns()
-    steps = steps_of(None, made, 0, made.sides[0][0])
-    np.testing.assert_array_equal(steps["lower"], [-np.inf, 2.0, np.nan])
-    np.testing.assert_array_equal(steps["upper"], [2.0, np.inf, np.nan])
 
 
 def test_levels_that_share_a_step_are_others():

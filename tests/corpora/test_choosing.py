@@ -79,9 +79,6 @@ def test_more_texts_than_memory_holds_are_refused():
         Seen(1000).repeated(np.arange(100, dtype=np.uint64))
 
 
-# ---- conditions ------------------------------------------------------------------------------------------------------
-
-
 SHARES = st.floats(0, 1).map(lambda number: round(number, 2))
 COMPARISONS = st.builds("{} {} {}".format, st.sampled_from("abc"), st.sampled_from(["<", "<=", ">", ">="]), SHARES)
 CONDITIONS = st.recursive(

@@ -97,9 +97,6 @@ def test_sums_and_words():
     assert str(Written(1, 1, 0, 2_000_000, 1, 0, 2.0)).endswith("in 1 parts, 2.0 s, 1 MB a second")
 
 
-# ---- Folders in which a file appears whole or not at all -------------------------------------------------------------
-
-
 @pytest.fixture(params=["here", "url"])
 def folder(request, tmp_path):
     return Folder.at(tmp_path / "out" if request.param == "here" else f"memory://{tmp_path.name}/out")

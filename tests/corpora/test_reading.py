@@ -40,9 +40,6 @@ def test_fields_that_are_not_there_are_refused(files, tmp_path):
         list(CorpusReading(PARQUET, TextEncoding(NGrams(), "body")).jobs(CorpusPart(0, (str(tmp_path / "x.parquet"),))))
 
 
-# ---- files -----------------------------------------------------------------------------------------------------------
-
-
 def test_patterns_folders_lists_and_urls_name_the_same_files(tmp_path):
     corpus(tmp_path / "in")
     (tmp_path / "in" / ".hidden.jsonl").write_text("")

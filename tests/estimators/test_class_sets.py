@@ -42,8 +42,6 @@ def test_what_sums_of_classes_do_not_have_is_refused(model):
     refuses(ValueError, "one class only", lambda: model.fit(X, np.full(120, "ash")))
 
 
-# ---- hierarchies -----------------------------------------------------------------------------------------------------
-
 PETS = {"cat": "pet", "dog": "pet", "pet": "animal", "cow": "animal"}
 PET = np.array(["cat", "dog", "cow", "oak", "pet"])[rng.integers(0, 5, 200)]
 PET_ROWS = rng.poisson(0.7 + (np.arange(5) == np.unique(PET, return_inverse=True)[1][:, None]))
@@ -76,8 +74,6 @@ def test_labels_that_no_row_bears_are_named():
     with pytest.warns(snb.StreamnbWarning, match=r"without any weight: \['eel', 'fish'\]"):
         snb.HierarchyNB({**PETS, "eel": "fish"}).fit(PET_ROWS, PET)
 
-
-# ---- output codes ----------------------------------------------------------------------------------------------------
 
 DIGITS, DIGIT = (part[:600] for part in load_digits(return_X_y=True))
 

@@ -69,17 +69,6 @@ def test_weights_are_within_the_gap_of_the_best_and_held_out_scores_come_togethe
         assert 0.0 < apart <= np.sqrt(2.0 * one.gap_) + np.sqrt(2.0 * best.gap_)
 
 
-def test_two_classes_have_one_row_and_weights_count_as_often():
-    two = Y != "setosa"
-    weight = np.arange(two.sum()) % 3
-    ours = snb.CrammerSingerSVM(0.5, 1e-6).fit(X[two], Y[two], weight)
-    often = snb.CrammerSingerSVM(0.5, 1e-6).fit(np.repeat(X[two], weight, axis=0), np.repeat(Y[two], weight))
-    assert ours.coef_.shape == (1, 3) and ours.decision_function(X).shape == (150,)
-    np.testing.assert_allclose(ours.coef_, often.coef_, atol=1e-3)
-    double = snb.CrammerSingerSVM(0.25, 1e-6, class_weight={"versicolor": 2.0, "virginica": 2.0})
-    np.testing.assert_allclose(double.fit(X[two], Y[two], weight).coef_, ours.coef_, atol=1e-3)
-
-
 def test_planes_of_another_c_save_reads_and_those_of_other_rows_are_refused():
     small = snb.CrammerSingerSVM(0.3).fit(X, Y)
     led, alone = snb.CrammerSingerSVM(1.0, start=small.planes_).fit(X, Y), snb.CrammerSingerSVM(1.0).fit(X, Y)

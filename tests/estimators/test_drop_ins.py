@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 from sklearn import naive_bayes
 from sklearn.base import clone
-from sklearn.naive_bayes import BernoulliNB, MultinomialNB
 from sklearn.neighbors import NearestCentroid
 from sklearn.utils import get_tags
 
@@ -191,21 +190,6 @@ def test_too_small_an_alpha_is_raised_with_a_warning(model):
         model(alpha=0.0, force_alpha=True).fit(x, y)
 
 
-def test_an_alpha_for_each_feature():
-    x, y, _ = data(snb.BernoulliNB)
-    alpha = np.linspace(0.0, 2.0, 7)
-    ours = snb.BernoulliNB(alpha=alpha, binarize=1.0).fit(x, y)
-    for j in range(1, 7):  # theirs broadcasts it over the classes
-        theirs = naive_bayes.BernoulliNB(alpha=alpha[j], binarize=1.0).fit(x, y)
-        same(ours.feature_log_prob_[:, j], theirs.feature_log_prob_[:, j])
-
-
-def test_one_class_of_complements_uses_its_prior():
-    x, y, _ = data(snb.ComplementNB, n_classes=1)
-    ours, theirs = pair(snb.ComplementNB, class_prior=[0.7])
-    assert_alike(ours.fit(x, y), theirs.fit(x, y), x)
-
-
 def test_normed_complements_stay_finite():
     x, y, _ = data(snb.ComplementNB)
     x[y != 1, 2] = 0.0
@@ -310,20 +294,6 @@ def counts(n_classes, seed=0, n_rows=120, n=15):
     x = rng.poisson(rng.gamma(0.5, 2.0, (n_classes, n))[y])
     x[:, 0] = 0
     return x, y, rng.choice([0.5, 1.0, 3.0], n_rows)
-
-
-def test_multinomial_and_bernoulli():
-    x, y, weight = counts(3)
-    priors = [0.2, 0.3, 0.5]
-    for ours, theirs in [
-        (snb.LinearNB("multinomial", smoothing=0.5), MultinomialNB(alpha=0.5)),
-        (snb.LinearNB("multinomial", smoothing=1e-3, priors=priors), MultinomialNB(alpha=1e-3, class_prior=priors)),
-        (snb.LinearNB("bernoulli", smoothing=2.0, binarize=1.0), BernoulliNB(alpha=2.0, binarize=1.0)),
-        (snb.LinearNB("bernoulli", priors="uniform"), BernoulliNB(fit_prior=False)),
-    ]:
-        ours.fit(x, y, sample_weight=weight)
-        expected = theirs.fit(x, y, sample_weight=weight).predict_log_proba(x)
-        np.testing.assert_allclose(ours.predict_log_proba(x), expected, rtol=1e-10, atol=1e-10)
 
 
 # --------------------------------------------------------------------------------- nearest shrunken centroids

@@ -35,14 +35,6 @@ def test_with_a_small_l2_it_is_additive_logistic_regression(two):
     np.testing.assert_allclose(model.predict_proba(X), theirs.predict_proba(indicators), atol=1e-3)
 
 
-def test_of_a_column_that_stands_twice_half_is_taken_from_each():
-    y = X[:, 0] + rng.normal(size=N) > 0.5
-    twice = snb.GeneralizedNB(1e-6, 4, smoothing=1e-9, tol=1e-8, max_passes=300).fit(X[:, [0, 0]], y)
-    bayes = snb.GeneralizedNB(1e12, 4, smoothing=1e-9).fit(X[:, [0, 0]], y)
-    g, corrections = bayes.coef_[0], (twice.coef_ - bayes.coef_)[0]
-    np.testing.assert_allclose(corrections, -(g - g.reshape(2, 4).mean(axis=1).repeat(4)) / 2, atol=1e-4)
-
-
 def test_labels_and_weights():
     weight = np.arange(N) % 3
     labels = snb.GeneralizedNB(1e12, snb.Bins(4)).fit(X, SETS, weight)

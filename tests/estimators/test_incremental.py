@@ -37,9 +37,6 @@ def weights_of(rows, class_weight):
     return rows.w * [class_weight.get(label, 1.0) for label in rows.y.tolist()]
 
 
-# ------------------------------------------------------------------------------------------- weights of classes
-
-
 @every_model
 @settings(max_examples=4)
 @given(data=st.data())
@@ -62,14 +59,6 @@ def test_balanced_weights_are_those_of_scikit_learn(model, kind):
     fitted = clone(model).fit(rows.x, rows.y).refit(class_weight="balanced")
     expected = clone(model).fit(rows.x, rows.y, sample_weight=compute_sample_weight("balanced", rows.y))
     same_answers(fitted, expected, rows.x, exact=False)
-
-
-def test_balanced_classes_weigh_the_same_whatever_the_weights_of_the_rows():
-    rows = example("int")
-    fitted = snb.MultinomialNB().fit(rows.x, rows.y, sample_weight=rows.w, classes=[-1, 0, 1, 7])
-    with np.errstate(all="raise"):
-        counts = fitted.refit(class_weight="balanced").class_count_
-    np.testing.assert_allclose(counts, np.array([1, 1, 0, 1]) * rows.w.sum() / 3)
 
 
 def test_class_weight_holds_until_something_else_is_said(tmp_path):
@@ -144,8 +133,6 @@ def test_labels_of_an_indicator_have_no_class_weight():
     refuses(ValueError, "class_weight='balanced' is for one label a row", lambda: model.refit(class_weight="balanced"))
     assert model.refit(class_weight=None).class_weight_ is None
 
-
-# ----------------------------------------------------------------------------------------------- other families
 
 ALL = ["sum", "sum_sq", "nonzero", "above"]
 

@@ -35,13 +35,6 @@ def test_weights_are_those_of_the_formula(solver, n_components):
     assert (model.n_passes_ == 0) == (solver == "products") and model.converged_
 
 
-def test_the_example_that_errs_where_labels_are_not_about_their_means():
-    y = np.array([[1, 0, 0], [1, 1, 0], [1, 0, 1], [1, 1, 0]])
-    axis = np.linalg.eigh(y.T @ y)[1][:, -1:]
-    assert ((y @ axis @ axis.T > 0.5) != y).sum() == 2
-    np.testing.assert_array_equal(snb.LabelSpace(1, 1e-9).fit(np.eye(4), y).predict(np.eye(4)), y)
-
-
 @pytest.mark.filterwarnings("ignore:max_passes")  # reads that end early are what is chosen
 @pytest.mark.parametrize("solver", ["products", "conjugate_gradients"])
 def test_each_fold_is_judged_by_the_formula_of_the_others(solver):

@@ -3,10 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.utils import get_tags
 
 import streamnb as snb
@@ -14,7 +12,7 @@ from streamnb.estimators.classifier import fitted_model
 from streamnb.problem.families import as_family
 from streamnb.solving.posteriors import log_evidence, strength
 from tests.support.refusals import refuses
-from tests.support.strategies import LABELS, example, messy_csr
+from tests.support.strategies import LABELS, example
 
 MODELS = [
     snb.LinearNB(),
@@ -31,9 +29,6 @@ MODELS = [
 
 def outcome(model):
     return model.classes_.tolist(), model.coef_.tolist(), np.asarray(model.intercept_).tolist()
-
-
-# ---------------------------------------------------------------------------------- one model, many ways
 
 
 @pytest.mark.parametrize("model", [MODELS[1], MODELS[4], MODELS[5]], ids=str)
@@ -93,36 +88,10 @@ def test_partial_fit_with_one_class_waits_for_a_second(kind):
     assert outcome(model) == outcome(snb.LinearNB().fit(rows.x, rows.y))
 
 
-def test_idf_counts_documents_by_weight_and_matches_scikit_learn():
-    rows = example()
-    repeats = np.arange(len(rows)) % 3 + 1
-    repeated = np.repeat(rows.x, repeats, axis=0), np.repeat(rows.y, repeats)
-    model = snb.LinearNB(idf=True).fit(rows.x, rows.y, sample_weight=repeats)
-    assert outcome(model) == outcome(snb.LinearNB(idf=True).fit(*repeated))
-    scaled = TfidfTransformer(norm=None).fit(repeated[0])
-    expected = snb.LinearNB().fit(scaled.transform(repeated[0]), repeated[1])
-    np.testing.assert_allclose(
-        model.predict_proba(rows.x), expected.predict_proba(scaled.transform(rows.x)), rtol=1e-10
-    )
-
-
-# ----------------------------------------------------------------------------------------- in company
-
-
 def test_tags_say_what_a_family_takes():
     assert all(get_tags(model).input_tags.sparse for model in MODELS)
     positive = [get_tags(snb.LinearNB(f)).input_tags.positive_only for f in ("multinomial", "poisson", "gaussian")]
     assert positive == [True, True, False]
-
-
-def test_sparsify_changes_the_storage_only():
-    rows = example()
-    model = snb.LinearNB("poisson", snb.L1(2.0)).fit(rows.x, rows.y)
-    dense, expected = model.coef_.copy(), model.predict_proba(rows.x)
-    assert model.sparsify() is model
-    assert sp.issparse(model.coef_) and (model.coef_.toarray() == dense).all()
-    for x in (rows.x, messy_csr(rows.x)):
-        np.testing.assert_allclose(model.predict_proba(x), expected, rtol=1e-12)
 
 
 def test_weights_and_methods_are_there_where_they_mean_something():

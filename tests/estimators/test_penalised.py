@@ -23,16 +23,6 @@ def test_objectives_are_those_of_scikit_learn(name):
     assert ours.intercept_ == pytest.approx(theirs.intercept_, rel=1e-9)
 
 
-def test_each_target_has_its_own_lasso():
-    both = snb.Lasso(0.2).fit(X, np.column_stack([Y, X[:, 0] - Y]))
-    assert both.coef_[0].tolist() == snb.Lasso(0.2).fit(X, Y).coef_.tolist()
-    assert both.n_iter_.shape == (2,)
-
-
-def test_weights_at_zero_alpha_are_plain_ones():
-    np.testing.assert_allclose(snb.Lasso(0.0).fit(X, Y).coef_, snb.Ridge(0.0).fit(X, Y).coef_, rtol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("model", "message"),
     [

@@ -83,8 +83,6 @@ def test_what_cannot_be_prepared(call, words):
     refuses(ValueError, words, call)
 
 
-# ---- names, layers and encodings, as a fit remembers them ------------------------------------------------------------
-
 FRAME = pd.DataFrame({"a": [3.0, 0.0, 2.0, 1.0], "b": [0.0, 3.0, 2.0, 4.0]})
 PETS = ["cat", "dog", "dog", "cat"]
 FITTED = [snb.LinearNB(), snb.MultinomialNB(), snb.SoftmaxRegression(max_passes=3), snb.FeatureSelector(k=1)]

@@ -28,9 +28,6 @@ def plain(x):
     return x.toarray() if sp.issparse(x) else np.asarray(x)
 
 
-# ------------------------------------------------------------------------------------------ what is chosen
-
-
 @pytest.mark.parametrize("by", CRITERIA)
 def test_the_ranking_is_that_of_the_statistics(by):
     rows = example()
@@ -81,9 +78,6 @@ def test_more_than_there_are_features_keeps_all():
     assert np.array_equal(selector.transform(rows.x), rows.x)
 
 
-# -------------------------------------------------------------------------------------------------- any X
-
-
 @pytest.mark.parametrize("name", [name for name in FORMS if name.startswith("dask")])
 def test_dask_stays_lazy(name, tmp_path):
     rows = example("int")
@@ -117,17 +111,11 @@ def test_the_way_back_puts_zeros_in():
     assert np.array_equal(back, np.where(fitted.get_support(), rows.x, 0.0))
 
 
-# -------------------------------------------------------------------------------------------- in company
-
-
 def test_tags_say_what_a_criterion_takes():
     positive = [by for by in CRITERIA if get_tags(snb.FeatureSelector(by)).input_tags.positive_only]
     assert positive == ["chi2", "poisson_log_ratio", "score"]
     assert not get_tags(snb.FeatureSelector("score", family="gaussian")).input_tags.positive_only
     assert all(get_tags(selector).input_tags.sparse for selector in SELECTORS)
-
-
-# --------------------------------------------------------------------------------------------- bad input
 
 
 @pytest.mark.parametrize(
@@ -168,9 +156,6 @@ def test_one_class_and_other_widths():
     for X in (rows.x[:, :4], da.from_array(rows.x[:, :4], chunks=(9, -1)), iter([rows.x[:, :4]])):
         refuses(ValueError, "X has 4 features, but FeatureSelector is expecting 9", fitted.transform, X)
     refuses(ValueError, "expecting 9 features", lambda: fitted.partial_fit(rows.x[:, :4], rows.y))
-
-
-# ---------------------------------------------------------------------------------------------- example
 
 
 def test_features_are_selected_by_their_values(tmp_path):

@@ -109,9 +109,6 @@ def test_a_fit_that_was_broken_off_goes_on_to_the_same_bits(tmp_path):
         model.fit(X, Y, checkpoint=folder / "scan.snb")
 
 
-# ---- what is refused, and what is said -------------------------------------------------------------------------------
-
-
 def test_spent_reads_are_one_warning_and_a_usable_model():
     with pytest.warns(snb.StreamnbWarning) as caught:
         model = snb.SoftmaxRegression(max_passes=3).fit(X, Y)
@@ -156,13 +153,6 @@ def test_wrong_rows():
     assert snb.SoftmaxRegression().fit(1e-300 * X, Y).n_passes_ == 0  # their squares are 0: as of constants
     with pytest.raises(ValueError, match="separable"):
         snb.SoftmaxRegression(l2=0.0, tol=1e-2, max_passes=200).fit(X[:5], Y[:5] == Y[0])
-
-
-def test_what_is_not_there_says_why():
-    model = snb.SoftmaxRegression()
-    assert not hasattr(model, "partial_fit") and not hasattr(model, "forget")
-    refuses(AttributeError, "LinearNB learns from rows as they come", lambda: model.partial_fit(X, Y))
-    refuses(AttributeError, "reading all rows several times", lambda: model.forget(X, Y))
 
 
 @pytest.mark.parametrize("kind", [snb.GeneralizedNB, snb.LabelSpaceCV, snb.CrammerSingerSVM, snb.SoftmaxRegressionCV])

@@ -229,13 +229,3 @@ def test_what_is_refused():
         model(1.0, folds=2).fit(lambda: iter([(X, Y)] if next(times) == 0 else [(X[:-1], Y[:-1])]), keep="no")
     refuses(AttributeError, "LinearNB learns from rows as they come", lambda: model().partial_fit(X, Y))
     assert not hasattr(model(), "forget")
-
-
-def test_what_is_said():
-    with pytest.warns(snb.StreamnbWarning, match="1 of 3 splits lack rows of a class: no score there for .'cedar'"):
-        held = np.where(Y == "cedar", np.where(np.arange(N) % 2, 1, 2), FOLDS)
-        snb.SoftmaxRegressionCV(1.0, scoring="roc_auc", **{**FEW, "folds": held, "max_passes": 30}).fit(X, Y)
-    with pytest.warns(snb.StreamnbWarning) as caught:
-        model = snb.SoftmaxRegressionCV(0.01, folds=3, max_passes=3).fit(X, Y)
-    assert [str(w.message)[:46] for w in caught] == ["max_passes=3 reads were used, and the last gav"[:46]]
-    assert model.n_passes_ == 3 and model.score(X, Y) > 0.5

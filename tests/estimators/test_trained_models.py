@@ -150,8 +150,6 @@ def test_joint_margins_are_judged_by_the_probabilities_that_the_model_gives():
     assert chosen.cv_results_["mean_test_score"][point] == pytest.approx(np.mean(losses), rel=1e-9)
 
 
-# ---- standardised columns --------------------------------------------------------------------------------------------
-
 UNITS = X * np.array([1e-3, 1.0, 50.0, 1e3, 1.0, 1.0]) * [1, 1, 1, 1, 1, 0] + [0, 0, 0, 0, 7, 0]  # and a constant one
 STANDARD = {
     "softmax": snb.SoftmaxRegression(2.0, **CLOSE),

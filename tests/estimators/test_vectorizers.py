@@ -52,8 +52,6 @@ def test_categories_have_the_columns_of_feature_hasher():
     assert len(hashed.get_feature_names_out()) == 2**10
 
 
-# ---- k-mers ----------------------------------------------------------------------------------------------------------
-
 RNG = np.random.default_rng(0)
 GENERA = ["".join(RNG.choice(list("ACGT"), 200)) for _ in range(4)]
 LABELS = tuple(f"k__A; g__{i % 4}" for i in range(24))

@@ -6,7 +6,6 @@ import pytest
 
 import streamnb as snb
 from streamnb.reporting.forest import LONGEST, Forest
-from streamnb.selection.score_table import split_interval
 from tests.reporting.displays import title
 from tests.support.refusals import refuses
 
@@ -60,20 +59,6 @@ def test_differences_that_are_sure_are_named():
     assert said((-0.1, 0.3), (-0.2, 0.1)) == "accuracy: no model is known to differ from base"
     assert said((0.1, 0.3), (-0.2, 0.1)) == "accuracy: m0 differs from base, by 0.200 [0.100, 0.300] (p < 0.05, Holm)"
     assert said((0.1, 0.3), (-0.5, -0.1)).startswith("accuracy: 2 models differ from base, m1 most, by -0.300")
-
-
-def test_means_and_folds_stand_beside_the_names():
-    scores = [np.array([0.8, 0.9]), np.array([0.5, np.nan])]
-    display = snb.SearchDisplay(["good", "poor"], scores, "accuracy").plot(color="black")
-    np.testing.assert_allclose(display.means_.get_xdata(), [0.85, 0.5])
-    np.testing.assert_array_equal(display.means_.get_ydata(), [1, 0])
-    assert len(display.folds_.get_xdata()) == 4 and display.means_.get_color() == "black"
-    assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["good", "poor"]
-    assert display.ax_.get_xlabel() == "accuracy\nmean, 95 % (approximate), and each fold (grey)"
-    assert [text.get_text() for text in display.ax_.texts] == ["0.850", "0.500"]
-    assert title(display) == "The best has 0.850; no other comes up to its worst fold"
-    assert display.ax_.get_legend() is None
-    np.testing.assert_allclose(display.whiskers_.get_segments()[0][:, 0], split_interval(scores[0], 2))
 
 
 def test_candidates_are_named_in_words_and_those_left_out_are_counted():

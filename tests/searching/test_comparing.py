@@ -127,21 +127,6 @@ def test_labels_of_an_indicator():
     assert table.scores[0, -1, -1] == model.best_score_
 
 
-def test_a_scoring_without_values_of_classes_has_the_overall_row_alone():
-    table = compare(X, y, families="poisson", scoring="neg_log_loss")
-    assert np.isnan(table.scores[:, :, :-1]).all() and (table.n_features[:, :, :-1] == -1).all()
-    assert np.isfinite(table.scores[:, :, -1]).all()
-    assert [line.split()[0] for line in str(table).splitlines()[2:]] == ["plain", "overall"]
-
-
-def test_a_class_missing_in_a_fold_is_said_once():
-    labels = np.where(np.arange(len(y)) == 17, 99, y)
-    with pytest.warns(snb.StreamnbWarning, match="lack rows of a class") as caught:
-        table = compare(X, labels)
-    assert len(caught) == 1
-    assert np.isfinite(table.scores).all()
-
-
 def test_a_listed_class_without_rows_has_no_score():
     with pytest.warns(snb.StreamnbWarning, match="lack rows of a class"):
         table = compare(X, y, classes=[0, 1, 2, 3, 7], overall="mean_of_classes", memory_limit="1GB")
