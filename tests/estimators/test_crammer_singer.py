@@ -17,7 +17,6 @@ from streamnb.passes.contract import RunOptions
 from streamnb.passes.run import run_reads
 from streamnb.rows.opening import opened
 from streamnb.selection.fold_models import judged_models
-from tests.support.refusals import refuses
 
 X, Y = load_iris(return_X_y=True)
 X, Y = X[:, 1:] / 4.0, np.array(["setosa", "versicolor", "virginica"])[Y]
@@ -79,18 +78,6 @@ def test_planes_of_another_c_save_reads_and_those_of_other_rows_are_refused():
     assert calibrated.n_passes_ == led.n_passes_ and calibrated.predict_proba(X).shape == (150, 3)
     with pytest.raises(ValueError, match="planes of other rows"):
         snb.CrammerSingerSVM(1.0, start=small.planes_).fit(X[1:], Y[1:])
-
-
-@pytest.mark.parametrize(
-    ("options", "y", "words"),
-    [
-        ({"C": 0.0}, Y, r"C=0\.0 should be above 0: 0 leaves the losses no say"),
-        ({"start": "zero"}, Y, "start='zero'"),
-        ({}, np.eye(150, 3, dtype=int), "CrammerSingerSVM needs one label a row"),
-    ],
-)
-def test_what_is_wrong_is_said(options, y, words):
-    refuses(ValueError, words, lambda: snb.CrammerSingerSVM(**options).fit(X, y))
 
 
 GRID, FOLDS = [0.03, 0.3], snb.fold_numbers(150, 3)
@@ -165,19 +152,3 @@ def test_the_fit_to_all_rows_keeps_to_a_budget_of_reads():
     models = [snb.CrammerSingerSVMCV([0.3, 30.0], tol=1e-6)]
     found = snb.search(X, Y, families=[], models=models, folds=3, budget="20 reads", show=False)
     assert found.report_.rows <= 20 * 150 and found.best_.n_passes_ <= found.best_.best_params_["max_passes"] <= 9
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"C": []}, "C=.. should be a number above 0, or a list of one at least"),
-        ({"C": [1.0, 0.0]}, r"C\[1\]=0\.0 should be above 0"),
-        ({"C": [0.1, "a"]}, r"C\[1\]='a' should be a number"),
-        ({"scoring": "neg_log_loss"}, "needs probabilities"),
-        ({"folds": 1}, "folds=1"),
-        ({"rule": "per_split"}, "rule='per_split'"),
-        ({"rule": "x"}, "one of 'best', 'parsimonious', 'one_se'$"),
-    ],
-)
-def test_what_is_wrong_of_a_grid_is_said(options, words):
-    refuses((TypeError, ValueError), words, lambda: snb.CrammerSingerSVMCV(**options).fit(X, Y))

@@ -43,12 +43,3 @@ def test_labels_and_weights():
         np.testing.assert_allclose(labels.predict_proba(X)[:, k], alone.predict_proba(bins_of(labels))[:, 1], atol=1e-9)
     model = snb.GeneralizedNB(0.1, 4, max_passes=200).fit(X, Y, weight)
     assert model.column_names_[0].startswith("x0 in (-inf, ") and len(model.column_names_) == 8
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [({"bins": 1}, "bins=1"), ({"smoothing": 0.0}, r"smoothing=0\.0 should be above 0: at 0 a bin without rows")],
-)
-def test_what_is_wrong_is_said(options, words):
-    with pytest.raises(ValueError, match=words):
-        snb.GeneralizedNB(**options).fit(X, Y)

@@ -74,8 +74,6 @@ def test_what_it_takes_is_told_beforehand():
 def test_tables_too_large_are_refused_before_the_scan():
     with pytest.raises(MemoryError, match=r"products of 5 features by 5.*snb.SoftmaxRegression"):
         snb.LeastSquaresClassifierCV(L2, solver="products").fit(X, Y, memory_limit=300)
-    with pytest.raises(ValueError, match="solver='qr' is unknown"):
-        snb.LeastSquaresClassifierCV(L2, solver="qr").fit(X, Y)
 
 
 def flights(n=6000):

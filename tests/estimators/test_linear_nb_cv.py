@@ -90,26 +90,6 @@ def test_groups_and_given_folds():
     assert (given.cv_results_["mean_test_score"] == by_group.cv_results_["mean_test_score"]).all()
 
 
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"scoring": "auc"}, "scoring='auc' is unknown; it should be one of 'accuracy'"),
-        ({"scoring": 3}, "scoring=3"),
-        ({"rule": "worst"}, "rule='worst'"),
-        ({"folds": 1}, "folds=1"),
-        ({"folds": 700}, "too few of the 600 rows"),
-        ({"folds": np.zeros(600, int)}, "without gaps"),
-        ({"folds": np.arange(9) % 3}, "inconsistent numbers"),
-        ({"repeats": 0}, "repeats=0"),
-        ({"seed": -3}, "seed=-3"),
-        ({"scheme": "ovo", "scoring": "neg_log_loss"}, "needs probabilities"),
-        ({"penalty": "l1"}, "penalty='l1'"),
-    ],
-)
-def test_what_cannot_be(params, message):
-    refuses((ValueError, TypeError), message, lambda: snb.LinearNBCV("poisson", **params).fit(X, y))
-
-
 def test_a_stream_that_can_be_read_once():
     with pytest.raises(ValueError, match="reads the rows more than once"):
         snb.LinearNBCV("poisson").fit(iter([(X, y)]), keep="no")

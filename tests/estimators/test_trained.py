@@ -116,20 +116,6 @@ def test_spent_reads_are_one_warning_and_a_usable_model():
     assert model.n_passes_ == 3 and not model.converged_ and model.score(X, Y) > 0.5
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"l2": -1.0}, "l2=-1.0 should be finite and at least 0"),
-        ({"l1": np.inf}, "l1=inf should be finite"),
-        ({"start": "bayes"}, "start='bayes' is unknown"),
-        ({"transform": "log"}, "transform='log'"),
-        ({"class_weight": {"oak": 2.0}}, "class_weight has the label 'oak'"),
-    ],
-)
-def test_wrong_parameters(options, message):
-    refuses((ValueError, TypeError), message, lambda: snb.SoftmaxRegression(**options).fit(X, Y))
-
-
 def test_wrong_rows():
     model = snb.MarginClassifier()
     with pytest.raises(ValueError, match=r"y holds one class only \(\['ash'\]\); MarginClassifier needs at least 2"):

@@ -83,29 +83,6 @@ def test_a_class_that_is_not_there_yet_is_never_decided():
     np.testing.assert_array_equal(both.predict(X), snb.TreeNB().fit(X, Y).predict(X))
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"strength": 0}, "strength=0 should be above 0"),
-        ({"strength": "auto"}, "strength='auto' should be 'evidence', or a number above 0"),
-        ({"strength": -1}, "strength=-1 should be above 0"),
-        ({"smoothing": 0}, "smoothing=0 should be above 0"),
-        ({"family": "poisson"}, "family='poisson'"),
-        ({"transform": "log1p"}, r"transform='log1p' should be None, or bins such as snb.Bins\(4\)"),
-        ({"significance_level": 0}, "significance_level=0 should be between 0 and 1, .* None takes edges"),
-        ({"significance_level": 1.5}, r"significance_level=1\.5 should be between 0 and 1"),
-        ({"significance_level": "x"}, "significance_level='x' should be between 0 and 1, .* None takes"),
-        ({"max_features": 0}, "max_features=0"),
-        ({"penalty": snb.Decorrelation(1.0)}, "not defined for TreeNB; it should be L1, L2, TopK, Separable"),
-        ({"penalty": snb.L1(1.0), "transform": snb.Bins(3)}, "is of columns of presence, .* should be None"),
-        ({"priors": [0.5, 0.5]}, "priors"),
-    ],
-    ids=str,
-)
-def test_wrong_parameters_are_refused(options, words):
-    refuses(ValueError, words, lambda: snb.TreeNB(**options).fit(X, Y))
-
-
 def test_wrong_rows_are_refused():
     with pytest.raises(ValueError, match=r"y holds one class only \(\['ash'\]\); TreeNB needs at least 2 classes"):
         snb.TreeNB().fit(X, np.full(150, "ash"))
