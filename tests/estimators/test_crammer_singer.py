@@ -60,7 +60,7 @@ def test_weights_are_within_the_gap_of_the_best_and_held_out_scores_come_togethe
         pairs = zip(alone, held, strict=True)
         return ours, [roc_auc_score(y[own], one.decision_function(X[own])) for one, own in pairs], alone
 
-    (ours, theirs, coarse), (exact, same, fine) = both(1e-3), both(1e-9)
+    (ours, theirs, coarse), (exact, same, fine) = both(1e-3), both(1e-7)
     assert np.abs(np.subtract(ours, theirs)).max() > 0.002
     np.testing.assert_allclose(exact, same, rtol=1e-12)
     for one, best in zip(coarse, fine, strict=True):

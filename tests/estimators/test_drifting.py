@@ -29,10 +29,10 @@ MODELS = {
     "softmax": (snb.SoftmaxRegression(), OLD),
     "penalties": (snb.SoftmaxRegressionCV(folds=2), OLD),
     "margins": (snb.CrammerSingerSVM(), OLD),
-    "additive": (snb.AdditiveClassifier(folds=2, resolutions=(8,)), OLD),
+    "additive": (snb.AdditiveClassifier(0, folds=2, resolutions=(8,)), OLD),
     "ridge": (snb.Ridge(), NUMBERS),
     "poisson": (snb.PoissonRegressor(), NUMBERS),
-    "curves": (snb.AdditiveRegressor(folds=2, resolutions=(8,)), NUMBERS),
+    "curves": (snb.AdditiveRegressor(interactions=0, folds=2, resolutions=(8,)), NUMBERS),
 }
 
 
@@ -92,7 +92,7 @@ ARRAYS = {
     "wider": (snb.SoftmaxRegression(), X, X * [1.0, 3.0, 1.0]),
     "bins": (snb.LinearNB(transform=snb.Bins(4)), X, X + SHIFT),
     "presence": (snb.LinearNB("bernoulli"), X > 0.0, X > SHIFT),
-    "terms": (snb.AdditiveClassifier(folds=2, resolutions=(4,)), X, X + SHIFT),
+    "terms": (snb.AdditiveClassifier(0, folds=2, resolutions=(4,)), X, X + SHIFT),
     "ridge": (snb.Ridge(), X, X - SHIFT),
 }
 

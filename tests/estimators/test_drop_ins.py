@@ -69,7 +69,6 @@ GRID = [
         {},
         {"alpha": 0.01},
         {"alpha": 7.5, "fit_prior": False},
-        {"class_prior": [0.2, 0.3, 0.5]},
         {"class_prior": [2.0, 3.0, 5.0], "fit_prior": False},
         {"alpha": 0.2, "force_alpha": False},
     )

@@ -218,7 +218,9 @@ def test_a_column_that_is_constant_outside_folds_takes_no_more_reads(column):
     np.testing.assert_allclose(model.deviance_path_, without.deviance_path_, rtol=1e-3)
 
 
-@pytest.mark.parametrize("make", [snb.PoissonRegressorCV, partial(snb.AdditiveRegressor, "poisson", interactions=0)])
+@pytest.mark.parametrize(
+    "make", [partial(snb.PoissonRegressorCV, n_alphas=3), partial(snb.AdditiveRegressor, "poisson", interactions=0)]
+)
 def test_offsets_of_predictions_and_of_judged_rows_are_columns_or_arrays_of_rows_of_any_kind(make, tmp_path):
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({"age": rng.uniform(0.0, 1.0, 400), "log_years": rng.normal(0.0, 0.7, 400)})

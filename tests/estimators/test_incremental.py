@@ -38,7 +38,7 @@ def weights_of(rows, class_weight):
 
 
 @every_model
-@settings(max_examples=4)
+@settings(max_examples=2)
 @given(data=st.data())
 def test_class_weight_is_the_sample_weight_of_its_rows(model, data):
     rows = example("str")

@@ -15,7 +15,7 @@ from tests.support.refusals import refuses
 
 X, y = load_digits(return_X_y=True)
 kept = y < 4
-X, y = X[kept][:300], y[kept][:300]
+X, y = X[kept][:200], y[kept][:200]
 two = y < 2
 
 RHOS = snb.Decorrelation([0.1, 0.3], scale="curvature")

@@ -119,7 +119,6 @@ def test_workers_find_the_bits_of_one_process(tmp_path):
 @pytest.mark.parametrize(
     ("y", "options", "regression", "said"),
     [
-        (AMOUNTS, {}, True, ""),
         (AMOUNTS.astype(object), {}, True, ""),
         (np.arange(300) * 7, {}, True, "predicted as numbers; task='classification'"),
         (np.arange(300) % 7, {"families": ["gaussian"]}, False, ""),
