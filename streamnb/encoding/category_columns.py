@@ -17,7 +17,7 @@ from streamnb.core.frames import pandas_for
 from streamnb.core.messages import DataError
 from streamnb.encoding.bins import indicators
 from streamnb.encoding.plain_steps import Indicators, RowStep
-from streamnb.kernels.row_values import GOLDEN, scatter_bits
+from streamnb.kernels.row_values import GOLDEN, scattered_bits
 from streamnb.passes.contract import Report
 from streamnb.passes.statistic import Statistic
 from streamnb.rows.boundary import DATES, checked, is_dask
@@ -391,9 +391,7 @@ def scattered(*columns: np.ndarray, n_bits: int = 53) -> np.ndarray:
     mixed = np.zeros(len(columns[0]), np.uint64)
     for values in columns:
         bits = np.where(np.isnan(values), np.nan, values + 0.0).view(np.uint64)  # one form of zero, and of NaN
-        state, out = mixed * GOLDEN + bits, np.empty_like(mixed)
-        scatter_bits(state, out)
-        mixed = out
+        mixed = scattered_bits(mixed * GOLDEN + bits)
     return (mixed >> np.uint64(64 - n_bits)).astype(np.float64)
 
 

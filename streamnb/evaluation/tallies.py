@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from streamnb.core import memory, persistence
 from streamnb.evaluation.score_order import Histogram
 from streamnb.kernels.decisions import count_decisions, count_rows
-from streamnb.kernels.row_values import GOLDEN, scatter_bits
+from streamnb.kernels.row_values import GOLDEN, scattered_bits
 from streamnb.passes.statistic import Mergeable, added
 from streamnb.rows.row_blocks import stacked
 from streamnb.stats.row_means import RowMeans, WeightTable, pairs_of_state, state_of_pairs, summed_by_key
@@ -522,8 +522,7 @@ def _keys(parts: RowParts) -> np.ndarray:
     for name in sorted(parts):
         part = parts[name]
         values = part if sp.issparse(part) else part.reshape(len(part), -1)
-        factors = np.empty(values.shape[1], np.uint64)
-        scatter_bits(np.arange(seed, seed + len(factors), dtype=np.uint64) * GOLDEN, factors)
+        factors = scattered_bits(np.arange(seed, seed + values.shape[1], dtype=np.uint64) * GOLDEN)
         seed += len(factors)
         if not sp.issparse(part) and part.dtype == np.float64:
             bits = (values + 0.0).view(np.uint64)  # -0.0 is 0.0
@@ -531,6 +530,4 @@ def _keys(parts: RowParts) -> np.ndarray:
         else:
             bits = values.astype(np.uint64)
         total = total + (bits @ (factors | np.uint64(1)))
-    scattered = np.empty_like(total)
-    scatter_bits(np.ascontiguousarray(total), scattered)
-    return scattered
+    return scattered_bits(total)

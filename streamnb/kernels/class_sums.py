@@ -185,6 +185,17 @@ def add_dense(values, rows, codes, weight, moment, threshold, hi):
             hi[k, j] += hi.dtype.type(w * moment_of(np.float64(values[i, j]), moment, threshold))
 
 
+@kernel
+def add_means(values, groups, weight, hi, lo):
+    # hi[groups[i], j] += weight[i] * values[i, j], error-free: rounding errors of hi go to lo
+    for i in range(len(groups)):
+        k, w = groups[i], weight[i]
+        for j in range(values.shape[1]):
+            v, err = two_product(w, values[i, j])
+            hi[k, j], r = two_sum(hi[k, j], v)
+            lo[k, j] += r + err
+
+
 def lost_of(n_features):
     """Scratch of `add_dense_pairs`, which leaves it as it was."""
     return np.zeros((2, n_features))

@@ -3,6 +3,7 @@
 import copy
 import gc
 import hashlib
+import operator
 import os
 import pickle
 import platform
@@ -22,7 +23,9 @@ from numba.core.caching import NullCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, CompileResult, Flags
 from numba.core.compiler_machinery import PassManager
+from numba.core.cpu import CPUContext
 from numba.core.serialize import dumps
+from numba.cpython.builtins import do_minmax
 from numba.misc.appdirs import user_cache_dir
 
 from streamnb.core.stored_files import replacing
@@ -30,33 +33,28 @@ from streamnb.core.stored_files import replacing
 flags: Any = config  # filled by numba on import
 _USERS = Path(user_cache_dir())
 _DEFAULT = _USERS if _USERS.is_absolute() else os.path.expanduser("~/.cache")  # XDG: relative paths are ignored
-_OPTIONS: Any = {"nogil": True, "_nrt": False}  # kernels do not allocate: arrays need not be counted
 PATIENCE = 2.0  # seconds of compiling, after which it is said why nothing is seen yet
 FOLDER = Path(os.path.abspath(flags.CACHE_DIR) if flags.CACHE_DIR else _DEFAULT, "streamnb")
 
 
-def kernel(func: Callable) -> Any:
-    """Compile on first call: nopython, GIL released, serial; cached on disk where possible."""
-    if flags.DISABLE_JIT:
-        return func
-    compiled: Any = njit(pipeline_class=_KernelCompiler, no_cfunc_wrapper=True, **_OPTIONS)(func)  # never called from C
-    if func.__closure__ is None and FOLDER.is_absolute():  # relative for a user without a home
-        compiled._cache = _DiskCache(func)
-    return compiled
+def kernel(func: Callable, **options: Any) -> Any:
+    """Compile on first call: nopython, GIL released, serial; cached on disk where possible.
 
-
-def part(func: Callable, **options: Any) -> Any:
-    """Compile a function into the kernels that call it; where Python calls it, it is a kernel.
-
-    Machine code of its own and a wrapper for Python, which nobody calls, would take a quarter of the time of compiling.
+    Kernels that call it have it compiled into them. Machine code of its own and a wrapper for Python, which nobody
+    calls there, would take a quarter of the time of compiling.
     """
     if flags.DISABLE_JIT:
         return func
-    no_wrappers = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True}
-    compiled: Any = njit(pipeline_class=_PartCompiler, **no_wrappers, **_OPTIONS, **options)(func)
-    compiled.add_overload = partial(_add_part, compiled)
-    compiled.compile = partial(_compile_part, compiled.compile, kernel(func))
+    compiled: Any = njit(**_OPTIONS)(func)
+    if func.__closure__ is None and FOLDER.is_absolute():  # relative for a user without a home
+        compiled._cache = _DiskCache(func)
+    inside = cache(partial(_inside_kernels, func, options))
+    compiled.get_call_template = lambda args, kws: inside().get_call_template(args, kws)
+    compiled.get_overload = lambda signature: inside().get_overload(signature)
     return compiled
+
+
+part = kernel  # which kernels call, not Python
 
 
 def brick(func: Callable) -> Any:
@@ -64,17 +62,17 @@ def brick(func: Callable) -> Any:
     return part(func, forceinline=True)
 
 
+def _inside_kernels(func: Callable, options: Any) -> Any:
+    compiled: Any = njit(no_cpython_wrapper=True, **_OPTIONS, **options)(func)
+    compiled.add_overload = partial(_add_part, compiled)
+    return compiled
+
+
 def _add_part(dispatcher: Any, result: CompileResult) -> None:
     """Keep a compiled part for kernels to link; numba tells them apart by their entry points, which parts have not."""
     result = result._replace(entry_point=result.library)
     dispatcher.targetctx.insert_user_function(result.library, result.fndesc, [result.library])
     dispatcher.overloads[tuple(result.signature.args)] = result
-
-
-def _compile_part(compile: Callable, from_python: Any, signature: Any) -> Any:
-    """Compile a part; return what Python is to call in its place."""
-    compile(signature)
-    return from_python
 
 
 class _KernelLibrary(JITCodeLibrary):
@@ -101,6 +99,9 @@ class _TypingContext(typing.Context):
     def _resolve_user_function_type(self, func: Any, args: tuple, kws: Any, literals: Any = None) -> Any:
         if kws or not isinstance(func, types.Function | _BuiltIn):
             return super()._resolve_user_function_type(func, args, kws, literals)
+        if _comparison(func, args):
+            one, other = map(types.unliteral, args)  # type: ignore[attr-defined]
+            return typing.signature(self.unify_types(one, other), one, other)
         if (func, args) not in self.known:
             self.known[func, args] = super()._resolve_user_function_type(func, args, kws, literals)
         return self.known[func, args]
@@ -114,6 +115,24 @@ def _remembering(context: Any) -> Any:
     return view
 
 
+def _comparison(func: Any, kinds: tuple) -> Any:
+    """Return the comparison of `min` or `max` of two numbers, made in place: numba would compile a function for it."""
+    if type(func) is types.Function and len(kinds) == 2 and all(isinstance(kind, types.Number) for kind in kinds):
+        return {min: operator.lt, max: operator.gt}.get(func.typing_key)  # type: ignore[call-overload]
+    return None
+
+
+class _TargetContext(CPUContext):
+    """Knows at once that arrays are arrays, which numba looks for at each access to one."""
+
+    def get_function(self, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
+        if fn == "__array__":  # of what is no array itself: looking for it reads all that numba knows
+            raise NotImplementedError
+        if comparison := _comparison(fn, sig.args):
+            return lambda builder, arguments, loc=None: do_minmax(self, builder, sig.args, arguments, comparison)
+        return super().get_function(fn, sig, _firstcall)
+
+
 class _Flags(Flags):
     """Flags that are told apart quickly, as numba does for each overload of a function that it tries."""
 
@@ -123,38 +142,33 @@ class _Flags(Flags):
 
 _DEFAULTS = {name: option.default for name, option in Flags.options.items()}
 _BuiltIn = type(len)  # as those of the module operator are
-_PASSES = (  # numba's, without those for what no kernel has: closures, contexts, array expressions, inlined overloads
+_PASSES = (  # numba's, without those for what no kernel has: closures, contexts, array expressions, inlined overloads,
+    # and without the ends of references and notes on types, which no kernel needs
     untyped_passes.TranslateByteCode, untyped_passes.FixupArgs, untyped_passes.IRProcessing,
     untyped_passes.RewriteSemanticConstants, untyped_passes.DeadBranchPrune, untyped_passes.GenericRewrites,
     untyped_passes.ReconstructSSA, typed_passes.NopythonTypeInference, typed_passes.PreLowerStripPhis,
-    typed_passes.IRLegalization, typed_passes.AnnotateTypes, typed_passes.NativeLowering, typed_passes.NoPythonBackend,
+    typed_passes.NativeLowering, typed_passes.NoPythonBackend,
 )  # fmt: skip
 
 
 class _KernelCompiler(Compiler):
-    library: Any = _KernelLibrary
-
     def __init__(
         self, typingctx: Any, targetctx: Any, library: Any, args: Any, return_type: Any, flags: Any, locals: Any
     ):
         super().__init__(_remembering(typingctx), targetctx, library, args, return_type, _Flags(flags), locals)
+        self.state.targetctx.__class__ = _TargetContext
 
     def define_pipelines(self) -> Any:
-        self.state.library = self.library(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
-        self.state.library.enable_object_caching()
+        state = self.state
+        state.flags.no_compile = state.flags.no_cpython_wrapper  # a part
+        library = _PartLibrary if state.flags.no_compile else _KernelLibrary
+        state.library = library(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
         passes = PassManager("kernel")
         for each in _PASSES:
             passes.add_pass(each, each.__name__)
         passes.finalize()
         return [passes]
-
-
-class _PartCompiler(_KernelCompiler):
-    library = _PartLibrary
-
-    def define_pipelines(self) -> Any:
-        self.state.flags.no_compile = True
-        return super().define_pipelines()
 
 
 class Compiling(event.Listener):
@@ -277,5 +291,7 @@ def _sources(file: Path) -> bytes:
     return b"".join(_digest(read[path]) for path in sorted(read))
 
 
+# kernels do not allocate: arrays need not be counted; and they are never called from C
+_OPTIONS: Any = {"nogil": True, "_nrt": False, "no_cfunc_wrapper": True, "pipeline_class": _KernelCompiler}
 compiling = Compiling()
 event.register("numba:compile", compiling)

@@ -23,8 +23,8 @@ LOWEST = -700.0  # no exponential is needed below
 
 
 @kernel
-def softmax_rows(scores, codes, residual, losses):
-    # residual[i, k] = p_ik - [k = codes[i]], losses[i, 0] = -ln p of that class
+def softmax_rows(scores, codes, residual, flat, losses):
+    # residual[i, k] = p_ik - [k = codes[i]], losses[i, 0] = -ln p of that class; `flat` are all residuals in one row
     for i in range(len(scores)):
         top = scores[i, 0]
         for k in range(scores.shape[1]):
@@ -32,7 +32,6 @@ def softmax_rows(scores, codes, residual, losses):
         for k in range(scores.shape[1]):
             residual[i, k] = scores[i, k] - top
         losses[i, 0] = residual[i, codes[i]]
-    flat = residual.reshape(-1)
     for p in range(len(flat)):  # vectorised, unlike a loop over a few classes
         flat[p] = exponential(LOWEST if flat[p] < LOWEST else flat[p])  # a NaN stays one
     for i in range(len(scores)):

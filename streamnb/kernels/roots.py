@@ -14,7 +14,7 @@ import numpy as np
 
 from streamnb.kernels.compiler import brick, kernel, part
 from streamnb.kernels.exact import exp_less_one, logarithm
-from streamnb.kernels.table_sums import index_of, n_below, scratch
+from streamnb.kernels.table_sums import n_below
 
 MOST_STEPS = 400
 CHUNK = 512  # weights at a time, whose intermediate results stay in the cache
@@ -183,10 +183,10 @@ def smooth_total(plus, n_plus, minus, n_minus, pulled, excess, share, threshold,
 
 
 @kernel
-def flat_range(excess, share, unit, tau):
-    """The lowest and the highest T at which nothing is clipped, so that every T between is a root, if there is any."""
+def flat_range(excess, share, unit, n, tau):
+    """The lowest and the highest T at which no feature is clipped: every T between is a root, if there is any."""
     low, high = -1e308, 1e308
-    for j in range(len(excess)):
+    for j in range(n):
         if share[j] > 0.0:
             low = max(low, (-tau * unit[j] - excess[j]) / share[j])
             high = min(high, (tau * unit[j] - excess[j]) / share[j])
@@ -202,8 +202,8 @@ def flat_root(low, high):
 
 
 @part
-def newton_root(excess, share, unit, tau, sure_slope, sure_level, low, high, start):
-    """The root T of sum_j share[j] T = sum_j (+-tau unit[j] - excess[j]) over the features that are clipped at T.
+def newton_root(excess, share, unit, n, tau, sure_slope, sure_level, low, high, start):
+    """The root T of sum_j share[j] T = sum_j (+-tau unit[j] - excess[j]) over those of n features that T clips.
 
     For further features, which are clipped wherever the root may be, both sums are given. A Newton step solves the
     current linear segment exactly, so it ends at the segment of the root; where steps would cycle, the bracket is
@@ -212,7 +212,7 @@ def newton_root(excess, share, unit, tau, sure_slope, sure_level, low, high, sta
     total = min(max(start, low), high)
     for _ in range(200):
         slope, level = sure_slope, sure_level
-        for j in range(len(excess)):
+        for j in range(n):
             moved = excess[j] + total * share[j]
             threshold = tau * unit[j]
             clipped = abs(moved) > threshold  # without a branch, which would be unpredictable
@@ -230,13 +230,14 @@ def newton_root(excess, share, unit, tau, sure_slope, sure_level, low, high, sta
 
 
 @part
-def clipped_spans(excess, share, unit, taus, centre, reach, table, found, spans, sums):
+def clipped_spans(excess, share, unit, taus, every, index, below, centre, reach, found, spans, sums):
     """For each feature the first taus at which it is clipped wherever T is in reach, and those at which it may be.
 
     The features for which these differ are put into `found`, their numbers of taus into `spans`; returns how many.
-    sums[:, g] adds up share, +-unit and excess of the features that are clipped for sure at tau g, not before.
+    sums[:, g] adds up share, +-unit and excess of the features that are clipped for sure at tau g, not before. The
+    first i taus of `every`, whose `index` is given, have below[i] of these taus.
     """
-    n, index = 0, index_of(taus, table)
+    n = 0
     for s in range(len(sums)):
         for g in range(len(taus)):
             sums[s, g] = 0.0
@@ -246,7 +247,7 @@ def clipped_spans(excess, share, unit, taus, centre, reach, table, found, spans,
         if size + room < taus[0] * threshold:
             continue
         surely = (size - room) * (1.0 - 1e-9)
-        first = n_below(surely / unit[j], taus, index) if unit[j] > 0.0 else len(taus) * (surely > 0.0)
+        first = below[at(n_below(surely / unit[j], every, index))] if unit[j] > 0.0 else len(taus) * (surely > 0.0)
         last = first
         while last < len(taus) and size + room >= taus[last] * threshold:
             last += 1
@@ -278,14 +279,16 @@ def sort_spans(spans, n, n_taus, order, ends):
 
 
 @part
-def roots_within(excess, share, unit, sums_of_all, taus, centre, reach, room, totals, flat, lows, highs):
+def roots_within(
+    excess, share, unit, sums_of_all, taus, every, index, below, centre, reach, room, totals, flat, lows, highs
+):
     """Roots T for ascending tau, correct if low and high are within `reach` of the centre.
 
     A feature is evaluated only at those taus at which clipping is uncertain.
     """
     surplus, bound, width = sums_of_all
-    (e, q, u), (found, order, last), spans, sums, ends, table = room
-    n = clipped_spans(excess, share, unit, taus, centre, reach, table, found, spans, sums)
+    (e, q, u), (found, order, last), spans, sums, ends = room
+    n = clipped_spans(excess, share, unit, taus, every, index, below, centre, reach, found, spans, sums)
     sort_spans(spans, n, len(taus), order, ends)
     p, n, total = 0, 0, 0.0
     for g in range(len(taus)):
@@ -295,15 +298,14 @@ def roots_within(excess, share, unit, sums_of_all, taus, centre, reach, room, to
             e[n], q[n], u[n], last[n] = excess[j], share[j], unit[j], spans[1, i]
             n += 1
         tau, p, slope, level = taus[g], ends[g], sums[0, g], taus[g] * sums[1, g] - sums[2, g]
-        of_excess, of_share, of_unit = e[:n], q[:n], u[:n]
-        low, high = flat_range(of_excess, of_share, of_unit, tau) if slope == 0.0 else (0.0, -1.0)
+        low, high = flat_range(e, q, u, n, tau) if slope == 0.0 else (0.0, -1.0)
         flat[g] = low <= high
         if low <= high:
             total = flat_root(low, high)
             lows[g], highs[g] = (low, high) if total != 0.0 else (0.0, 0.0)
         else:
             low, high = (-surplus - tau * width) / bound, (-surplus + tau * width) / bound
-            total = newton_root(of_excess, of_share, of_unit, tau, slope, level, low, high, total)
+            total = newton_root(e, q, u, n, tau, slope, level, low, high, total)
             lows[g], highs[g] = total, total
         totals[g] = total
         kept = 0
@@ -317,19 +319,19 @@ def room_for(n, n_taus):
     """Scratch of `total_pulls`."""
     floats, integers = tuple(np.empty((3, n))), tuple(np.empty((3, n), np.intp))
     spans, sums, ends = np.empty((2, n), np.intp), np.empty((3, n_taus)), np.empty(n_taus + 1, np.intp)
-    room = floats, integers, spans, sums, ends, scratch()
-    return room, tuple(np.empty((4, n_taus))), tuple(np.empty((2, n_taus), np.intp))
+    room = floats, integers, spans, sums, ends
+    return room, tuple(np.empty((4, n_taus))), tuple(np.empty((3, n_taus + 1), np.intp))
 
 
 @kernel
-def total_pulls(excess, share, unit, taus, room, of_taus, flags, totals):
+def total_pulls(excess, share, unit, taus, index, room, of_taus, flags, totals):
     """The roots T of T = sum_j clip(excess[j] + T share[j], -tau unit[j], tau unit[j]) for ascending tau.
 
     Excess sums to zero and share to one, except for features that are never clipped, which are not given. The roots of
-    the segment at T = 0 bound the search for the others. Returns the number of first taus with any clipping. `room`,
-    `of_taus` and `flags` are the scratch of `room_for`.
+    the segment at T = 0 bound the search for the others. Returns the number of first taus with any clipping. `index`
+    is that of `index_of`; `room`, `of_taus` and `flags` are the scratch of `room_for`.
     """
-    (asked, some, lows, highs), (todo, flat) = of_taus, flags
+    (asked, some, lows, highs), (todo, flat, below) = of_taus, flags
     surplus, bound, width = 0.0, 0.0, 0.0
     for j in range(len(excess)):
         surplus, bound, width = surplus + excess[j], bound + share[j], width + unit[j]
@@ -338,9 +340,18 @@ def total_pulls(excess, share, unit, taus, room, of_taus, flags, totals):
     n_clipped, n = 0, len(taus) if bound > 0.0 else 0
     sums, centre, reach, wider = (surplus, bound, width), 0.0, 0.0, 1.0
     while n > 0:
+        g = 0
         for i in range(n):
             asked[i] = taus[todo[i]]
-        roots_within(excess, share, unit, sums, asked[:n], centre, reach, room, some, flat, lows, highs)
+            while g <= todo[i]:
+                below[g] = i
+                g += 1
+        while g < len(below):
+            below[g] = n
+            g += 1
+        roots_within(
+            excess, share, unit, sums, asked[:n], taus, index, below, centre, reach, room, some, flat, lows, highs
+        )
         n_left, low, high = 0, 0.0, 0.0
         for i in range(n):
             totals[todo[i]] = some[i]
@@ -361,10 +372,9 @@ at = np.uintp  # an unsigned index spares the check for negative ones
 
 
 @kernel
-def live_ends(t_star, pooled, sd, scored, taus, bounds, slack, table, ends):
+def live_ends(t_star, pooled, sd, scored, taus, bounds, slack, index, ends):
     # ends[j, r] = number of first taus, ascending, beyond which no total up to bounds[r, g] leaves a nonzero weight;
-    # bounds do not increase with g; `table` is scratch of `steps.index_of`
-    index = index_of(taus, table)
+    # bounds do not increase with g; `index` is that of `index_of`
     for j in range(ends.shape[0]):
         for r in range(ends.shape[1]):
             size, share, unit = abs(t_star[r, j]), pooled[min(r, len(pooled) - 1), j], sd[r, j] if scored else 1.0
@@ -377,18 +387,16 @@ def live_ends(t_star, pooled, sd, scored, taus, bounds, slack, table, ends):
 
 
 @kernel
-def last_live(t_star, pooled, unit, taus, totals, table, lasts):
+def last_live(t_star, pooled, unit, taus, totals, index, lasts):
     # lasts[j] = number of first taus up to the last with a nonzero weight of feature j in this row, if that is more;
-    # returns the largest number that the row adds or shares
-    if len(taus) == 0:
-        return 0
-    index, reach, most = index_of(taus, table), 0.0, 0
-    for g in range(len(taus)):
+    # none is after the last total. Returns the largest number that the row adds or shares
+    reach, most = 0.0, 0
+    for g in range(len(totals)):
         reach = max(reach, abs(totals[g]))
     for j in range(len(t_star)):
         t, share, end = t_star[j], pooled[j], 0
         if unit[j] > 0.0:
-            end = n_below((abs(t) + reach * share) / unit[j] * (1.0 + 1e-9), taus, index)
+            end = min(n_below((abs(t) + reach * share) / unit[j] * (1.0 + 1e-9), taus, index), len(totals))
         while end > 0 and end >= lasts[j] and abs(t + totals[at(end - 1)] * share) / unit[j] <= taus[at(end - 1)]:
             end -= 1
         if end >= lasts[j]:

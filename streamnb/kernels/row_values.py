@@ -87,20 +87,15 @@ def are_whole(values, bits):
     return broken == 0
 
 
-@kernel
-def scatter_bits(keys, out):
-    # out[i] = the output of splitmix64 for the state keys[i] (Steele, Lea and Flood 2014)
-    for i in range(len(keys)):
-        out[i] = scattered(keys[i])
-
-
-@brick
-def scattered(key):
-    # the same of one number
-    z = key + GOLDEN
+def scattered_bits(keys):
+    """The output of splitmix64 for these states, uint64 (Steele, Lea and Flood 2014)."""
+    z = keys + GOLDEN
     z = (z ^ (z >> SHIFTS[0])) * FACTORS[0]
     z = (z ^ (z >> SHIFTS[1])) * FACTORS[1]
     return z ^ (z >> SHIFTS[2])
+
+
+scattered = brick(scattered_bits)  # of one number in a kernel
 
 
 @kernel

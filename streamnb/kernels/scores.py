@@ -71,16 +71,14 @@ def sum_row(data, indices, first, stop, table, out):
     # out[0, c] = sum over p from first to stop of data[p] * table[indices[p], c], in their order; the table is LANES
     # wide or wider, and its last lanes may be among those before
     last, column = table.shape[1] - LANES, np.intp(0)
-    while last - column > 3 * LANES:
-        sum_4(out, column, column + 3 * LANES, data, indices, first, stop, table)
+    while last - column > 2 * LANES:
+        sum_4(out, column, min(column + 3 * LANES, last), data, indices, first, stop, table)
         column += 4 * LANES
-    if last - column > 2 * LANES:
-        sum_4(out, column, last, data, indices, first, stop, table)
-    elif last - column > LANES:
+    if last - column > LANES:
         sum_3(out, column, last, data, indices, first, stop, table)
     elif last - column > 0:
         sum_2(out, column, last, data, indices, first, stop, table)
-    else:
+    elif last - column > -LANES:
         sum_1(out, last, data, indices, first, stop, table)
 
 

@@ -259,35 +259,16 @@ ENTRIES = 1 << 11  # size of the table, which stays in the cache
 at = np.uintp  # an unsigned index spares the check for negative ones
 
 
-def scratch():
-    """The table of `index_of`."""
-    return np.empty(ENTRIES + 2, np.int64)
-
-
-@part
-def index_of(steps, table):
-    """The index of `n_below` for ascending, nonnegative numbers: table[b] numbers are below leading bits b.
-
-    The table has space for ENTRIES + 2 numbers, of which those up to `top` are used.
-    """
-    # loops, where NumPy has a word for each: these words take a second to compile
-    first, end = 0, len(steps) - 1
-    while first < end and steps[first] < 1e-300:
-        first += 1
-    origin, last = np.float64(steps[first]).view(np.int64), np.float64(steps[end]).view(np.int64)
+def index_of(steps):
+    """The index of `n_below` for ascending, nonnegative numbers: table[b] numbers are below leading bits b."""
+    bits = steps.view(np.int64)
+    origin, last = bits[min(np.count_nonzero(steps < 1e-300), len(bits) - 1)], bits[-1]
     shift = 2  # at least 2, so that differences do not overflow
     while (last >> shift) - (origin >> shift) > ENTRIES:
         shift += 1
     origin >>= shift
-    top = (last >> shift) - origin + 1
-    for b in range(top + 1):
-        table[b] = 0
-    for i in range(len(steps)):
-        entry = (np.float64(steps[i]).view(np.int64) >> shift) - origin
-        table[entry + 1 if entry > 0 else 1] += 1
-    for b in range(1, top + 1):
-        table[b] += table[b - 1]
-    return shift, origin, top, table
+    entries = np.maximum((bits >> shift) - origin, 0) + 1
+    return shift, origin, (last >> shift) - origin + 1, np.bincount(entries).cumsum()
 
 
 @part

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, persistence, row_checks
-from streamnb.kernels.row_values import GOLDEN, rank_few, scatter_bits
+from streamnb.kernels.row_values import GOLDEN, rank_few, scattered_bits
 
 MOST_SPLITS = 1 << 20  # folds times repeats; a mistake such as folds=10**9 would run forever
 MOST_COUNTED = 100_000  # groups that are dealt out by their rows; of more, hashes fill all folds alike
@@ -138,8 +138,8 @@ class Folding(persistence.InPlace):
     def _random_keys(self, keys: np.ndarray, repeat: int) -> np.ndarray:
         """Keys mixed to 64 random-looking bits (splitmix64), differently for each seed and repeat."""
         with np.errstate(over="ignore"):
-            salt = _splitmix(np.array([self.seed], np.int64).view(np.uint64) * GOLDEN + np.uint64(repeat))
-            return _splitmix(keys + salt)
+            salt = scattered_bits(np.array([self.seed], np.int64).view(np.uint64) * GOLDEN + np.uint64(repeat))
+            return scattered_bits(keys + salt)
 
 
 def fold_numbers(n_rows: int, folds: int, *, groups: Any = None, seed: int = 0, repeat: int = 0) -> np.ndarray:
@@ -280,13 +280,7 @@ def _ranks(keys: np.ndarray) -> np.ndarray:
     return ranks
 
 
-def _splitmix(keys: np.ndarray) -> np.ndarray:
-    scattered = np.empty_like(keys)
-    scatter_bits(keys, scattered)
-    return scattered
-
-
 def scattered(keys: np.ndarray, seed: int) -> np.ndarray:
     """64 random-looking bits for each of some uint64 keys, others for each seed."""
     with np.errstate(over="ignore"):
-        return _splitmix(keys + np.uint64((seed + 1) * int(GOLDEN) % 2**64))
+        return scattered_bits(keys + np.uint64((seed + 1) * int(GOLDEN) % 2**64))

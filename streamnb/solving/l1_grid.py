@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from streamnb.core import arguments, messages
 from streamnb.kernels import roots
-from streamnb.kernels.table_sums import scratch
+from streamnb.kernels.table_sums import index_of
 from streamnb.problem.families import as_family
 from streamnb.problem.penalties import L1, Penalty, Pull, TopK
 from streamnb.problem.schemes import OneVsOne, TwoClasses, as_scheme
@@ -68,7 +68,7 @@ class L1Grid:
         """Count the taus, from the smallest on, that leave (coupled: may leave) a weight, (n_columns, R)."""
         ends = np.empty(tested[0].shape[::-1], np.int32)
         bounds = np.maximum.accumulate(np.abs(totals)[:, ::-1], axis=1)[:, ::-1].copy()
-        roots.live_ends(*tested, bounds, 1.0 - 1e-9 if totals.any() else 1.0, scratch(), ends)
+        roots.live_ends(*tested, bounds, 1.0 - 1e-9 if totals.any() else 1.0, index_of(self.taus), ends)
         if self.feature_weight is not None:
             ends[self.feature_weight[block.columns] == 0.0] = 0
         return ends

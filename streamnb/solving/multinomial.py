@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 
 from streamnb.core.threads import in_order
 from streamnb.kernels.roots import CHUNK, flat_range, flat_root, last_live, room_for, smooth_total, total_pulls
-from streamnb.kernels.table_sums import scratch
+from streamnb.kernels.table_sums import index_of
 from streamnb.problem.penalties import Pull
 from streamnb.problem.sides import Sides
 from streamnb.solving.equations import Equations
@@ -52,20 +52,20 @@ def _totals_of(
     """Return T of some rows of weights (one if pulls depend on weights) and each pull; else `taus` are those of L1."""
     sides, unpulled = part.of_rows(rows)
     unpulled = unpulled if kept is None else kept.mark(unpulled, part, part.columns, rows)
-    totals = np.zeros((rows.stop - rows.start, len(pulls)))
+    totals, index = np.zeros((rows.stop - rows.start, len(pulls))), taus is not None and index_of(taus)
     for i in np.flatnonzero(sides.alive).tolist():
         arrays = _of_features(unpulled, i, pulls[0].scored)
         if taus is None:
             totals[i] = list(_smooth_totals(sides, unpulled, pulls, arrays))
         else:
-            fill_totals(arrays, taus, totals[i])
+            fill_totals(arrays, taus, index, totals[i])
     return totals
 
 
-def fill_totals(arrays: list[np.ndarray], taus: np.ndarray, totals: np.ndarray) -> int:
-    """Write T of a row at each L1 tau; return the number of first taus with any clipping."""
+def fill_totals(arrays: list[np.ndarray], taus: np.ndarray, index: Any, totals: np.ndarray) -> int:
+    """Write T of a row at each L1 tau, of which `index_of` is given; return the number of first taus with clipping."""
     room, of_taus, flags = room_for(len(arrays[0]), len(taus))
-    return total_pulls(*arrays, taus, room, of_taus, flags, totals)
+    return total_pulls(*arrays, taus, index, room, of_taus, flags, totals)
 
 
 def _of_features(unpulled: Equations, i: int, scored: bool) -> list[np.ndarray]:
@@ -90,16 +90,16 @@ def leaving(
         for i in range(group.stop - group.start):
             arrays, totals = _of_features(unpulled, i, scored), np.zeros(len(taus))
             if part.family.coupled and sides.alive[i, 0]:
-                totals = totals[: fill_totals(arrays, taus, totals)]
+                totals = totals[: fill_totals(arrays, taus, index, totals)]
             found.append((arrays, totals))
         return found
 
-    ends, lasts = np.zeros(len(rows), np.intp), []
+    ends, lasts, index = np.zeros(len(rows), np.intp), [], index_of(taus)
     for part in problem.parts:
         lasts.append(np.zeros(part.n_features, np.intp))
         found = chain.from_iterable(in_order(of_group, part.groups(rows), n_threads))
         for i, (arrays, totals) in enumerate(found):
-            ends[i] = max(ends[i], last_live(*arrays, taus[: len(totals)], totals, scratch(), lasts[-1]))
+            ends[i] = max(ends[i], last_live(*arrays, taus, totals, index, lasts[-1]))
     n_gone = np.bincount(np.concatenate(lasts), minlength=len(taus) + 1).cumsum()
     return n_gone[-1] - n_gone[:-1], [r for r, end in zip(rows, ends, strict=True) if end == ends.max()]
 
@@ -111,13 +111,13 @@ def _smooth_totals(row: Sides, unpulled: Equations, pulls: Sequence[Pull], array
     """
     total = 0.0
     for pull in pulls:
-        flat = flat_range(*arrays, pull.l1)
+        flat = flat_range(*arrays, len(arrays[0]), pull.l1)
         if flat[0] <= flat[1]:
             total = flat_root(*flat)
         elif pull.slopes or unpulled.close.any():
             total = _outer_root(partial(_excess, row, unpulled, pull), row)
         elif pull.l2 == 0.0:
-            fill_totals(arrays, np.array([pull.l1]), alone := np.zeros(1))
+            fill_totals(arrays, tau := np.array([pull.l1]), index_of(tau), alone := np.zeros(1))
             total = float(alone[0])
         else:
             total = _l2_total(row, unpulled, pull, arrays, total)

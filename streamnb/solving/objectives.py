@@ -202,7 +202,7 @@ class Softmax(Objective):
 
     def losses(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         residual, losses = np.empty_like(scores), np.empty((len(scores), 1))
-        descent.softmax_rows(scores, targets, residual, losses)
+        descent.softmax_rows(scores, targets, residual, residual.reshape(-1), losses)
         return residual, losses
 
     def sampled_targets(self, labels: Any, n_rows: int) -> np.ndarray:

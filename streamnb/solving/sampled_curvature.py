@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from streamnb.core.threads import check_n_threads, in_order
 from streamnb.kernels.descent import add_multiple, ascend_rows
 from streamnb.kernels.lanes import LANES
-from streamnb.kernels.row_values import scatter_bits
+from streamnb.kernels.row_values import scattered_bits
 from streamnb.passes.contract import Reading, ReadRequest, Report, RunOptions
 from streamnb.rows.boundary import as_chunk
 from streamnb.rows.preparing import RowOptions
@@ -401,8 +401,7 @@ class Ascent:
 def order_of(n_rows: int, turn: int) -> np.ndarray:
     """The numbers of rows in an order that depends on the turn alone."""
     keys = np.arange(n_rows, dtype=np.uint64) + np.uint64(turn << 40)
-    scatter_bits(keys.copy(), keys)
-    return np.argsort(keys)
+    return np.argsort(scattered_bits(keys))
 
 
 def weighted_sums(batches: Sequence[RowBatch], weight: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:

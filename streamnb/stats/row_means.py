@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from streamnb.core import memory, persistence
-from streamnb.kernels.class_sums import SUM, add_dense_pairs, lost_of
+from streamnb.kernels.class_sums import add_means
 from streamnb.kernels.exact import RESIDUE, add_rows
 from streamnb.passes.statistic import Mergeable
 from streamnb.rows.row_blocks import frozen
@@ -44,7 +44,7 @@ class WeightTable(Mergeable):
     def add(self, cells: tuple[np.ndarray, ...], weight: np.ndarray) -> None:
         """Add rows in these cells, (n,) ints for each axis of the table."""
         hi, lo = self.pairs.reshape(2, -1, 1)  # in place
-        _add(np.ones((len(weight), 1)), weight, np.ravel_multi_index(cells, self.pairs.shape[1:]), hi, lo)
+        add_means(np.ones((len(weight), 1)), np.ravel_multi_index(cells, self.pairs.shape[1:]), weight, hi, lo)
 
     @property
     def sums(self) -> np.ndarray:
@@ -102,7 +102,7 @@ class RowMeans(WeightTable):
         for column in range(n_values, self.n_powers * n_values):
             np.multiply(columns[:, column - n_values], columns[:, column % n_values], out=columns[:, column])
         columns[:, -1] = 1.0
-        _add(columns, weight, groups, *self.pairs)
+        add_means(columns, groups, weight, *self.pairs)
 
     def one(self, at: int, name: str) -> Self:
         """Return the mean of one value alone, under another name."""
@@ -137,9 +137,3 @@ def pairs_of_state(name: str, state: Any, shape: tuple[int | None, ...]) -> np.n
     hi = persistence.array(name, hi, ["f8"], shape)
     lo = persistence.array(name, lost[0], ["f8"], hi.shape) if lost else np.zeros_like(hi)
     return np.stack([hi, lo])
-
-
-def _add(columns: np.ndarray, weight: np.ndarray, groups: np.ndarray, hi: np.ndarray, lo: np.ndarray) -> None:
-    """Add rows with these values (n, columns), each to the sums of its group."""
-    rows = np.arange(len(weight))
-    add_dense_pairs(frozen(columns), rows, groups, weight, SUM, 0.0, lost_of(columns.shape[1]), hi, lo[None])

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from streamnb.core import persistence, row_checks
 from streamnb.core.csr import of_saved_parts, saved_parts
-from streamnb.kernels.row_values import GOLDEN, scatter_bits
+from streamnb.kernels.row_values import GOLDEN, scattered_bits
 from streamnb.passes.contract import PassTask
 from streamnb.rows.boundary import checked
 from streamnb.rows.preparing import RowOptions, transformed
@@ -107,7 +107,7 @@ class RowSample:
         key = np.arange(chunk.first_row, chunk.first_row + n_rows, dtype=np.uint64)
         key += np.uint64(self._seed * int(GOLDEN) % 2**64)
         for _ in range(2):  # twice, as the numbers hashed once decide the folds
-            scatter_bits(key.copy(), key)
+            key = scattered_bits(key)
         weight = np.ones(n_rows) if weight is None else np.asarray(weight, np.float64)
         limit = self._limit(labels) if labels.ndim == 2 else np.maximum(self._limits[labels], self._limits[-1])
         rows = np.flatnonzero((self._lowered(key, weight) <= limit) & (weight > 0.0))

@@ -16,7 +16,7 @@ SIDE = 2.0 * OWN - 1.0
 
 def both(kernel, scores, targets, width):
     residual, losses = np.empty_like(scores), np.empty((len(scores), width))
-    kernel(scores, targets, residual, losses)
+    kernel(scores, targets, residual, *[residual.reshape(-1)] * (kernel is descent.softmax_rows), losses)
     return residual, losses
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from streamnb.kernels import roots
-from streamnb.kernels.table_sums import scratch
+from streamnb.kernels.table_sums import index_of
 
 TAUS = np.array([0.0, 0.1, 0.4, 0.4, 1.5, 3.0])
 N, G = 7, len(TAUS)
@@ -47,7 +47,7 @@ class Problem:
 
     def ends(self, bounds, slack=1.0):
         ends = np.empty((N, self.n_rows), np.int32)
-        roots.live_ends(*self.arguments(), bounds, slack, scratch(), ends)
+        roots.live_ends(*self.arguments(), bounds, slack, index_of(TAUS), ends)
         return ends
 
 
@@ -70,13 +70,13 @@ def test_the_last_tau_with_a_weight_in_any_row(n_rows, one_for_all, scored):
         pooled = np.ascontiguousarray(np.broadcast_to(problem.pooled, problem.shape)[r])
         live = [[problem.size(r, j, g, problem.totals[r, g]) > TAUS[g] for g in range(G)] for j in range(N)]
         here = np.array([max((g + 1 for g in range(G) if of_feature[g]), default=0) for of_feature in live])
-        most = roots.last_live(problem.t_star[r], pooled, unit, TAUS, problem.totals[r], scratch(), lasts)
+        most = roots.last_live(problem.t_star[r], pooled, unit, TAUS, problem.totals[r], index_of(TAUS), lasts)
         assert most == max(here[here >= expected], default=0)
         expected = np.maximum(expected, here)
         assert lasts.tolist() == expected.tolist()
-        again = roots.last_live(problem.t_star[r], pooled, unit, TAUS, problem.totals[r], scratch(), lasts)
+        again = roots.last_live(problem.t_star[r], pooled, unit, TAUS, problem.totals[r], index_of(TAUS), lasts)
         assert again == max(here[here >= expected], default=0)  # the row shares it all
-    assert roots.last_live(problem.t_star[0], pooled, unit, TAUS[:0], problem.totals[0, :0], scratch(), lasts) == 0
+    assert roots.last_live(problem.t_star[0], pooled, unit, TAUS, problem.totals[0, :0], index_of(TAUS), lasts) == 0
 
 
 @every_shape

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streamnb.kernels import roots
-from streamnb.kernels.table_sums import scratch
+from streamnb.kernels.table_sums import index_of
 from streamnb.solving.multinomial import fill_totals
 from tests.support import naive
 
@@ -39,7 +39,7 @@ def clipped(excess, share, unit, tau, total):
 @given(features, st.sampled_from([0.5, 2.0, 6.0, 30.0]))
 def test_in_a_flat_range_nothing_is_clipped(arrays, tau):
     excess, share, unit = arrays
-    low, high = roots.flat_range(excess, share, unit, tau)
+    low, high = roots.flat_range(*arrays, len(share), tau)
     ends = [(sorted((s * tau * u - e) / q for s in (-1, 1))) for e, q, u in zip(excess, share, unit) if q > 0.0]
     lowest, highest = max(end[0] for end in ends), min(end[1] for end in ends)
     assert (low <= high) == (lowest <= highest)
@@ -53,16 +53,17 @@ def test_in_a_flat_range_nothing_is_clipped(arrays, tau):
 @given(features, st.sampled_from(TAUS.tolist()), st.floats(-20.0, 20.0))
 def test_newton_ends_at_a_root_from_anywhere(arrays, tau, start):
     excess, share, unit = arrays
-    low, high = roots.flat_range(*arrays, tau)
+    low, high = roots.flat_range(*arrays, len(share), tau)
     if low <= high:  # any T between is a root
         return
     width = tau * unit.sum()
-    total = roots.newton_root(*arrays, tau, 0.0, 0.0, -width, width, start)
+    total = roots.newton_root(*arrays, len(share), tau, 0.0, 0.0, -width, width, start)
     assert naive.surplus_of(excess, share, tau * unit)(total) == pytest.approx(0.0, abs=1e-12 * (width + 1.0))
     surely = (share == 0.0) & (np.abs(excess) > tau * unit)  # whatever T is: their sums may be given
     level = (np.sign(excess) * tau * unit - excess)[surely].sum()
     rest = (values[~surely] for values in arrays)
-    assert roots.newton_root(*rest, tau, 0.0, level, -width, width, start) == pytest.approx(total, rel=1e-12, abs=1e-12)
+    again = roots.newton_root(*rest, np.count_nonzero(~surely), tau, 0.0, level, -width, width, start)
+    assert again == pytest.approx(total, rel=1e-12, abs=1e-12)
 
 
 @given(features, st.sampled_from([-4.0, 0.0, 1.0]), st.sampled_from([0.0, 0.5, 8.0]))
@@ -70,7 +71,8 @@ def test_what_is_looked_at_and_what_is_known_are_all_that_is_clipped_within_reac
     excess, share, unit = arrays
     n = len(excess)
     found, spans, sums = np.empty(n, np.intp), np.empty((2, n), np.intp), np.empty((3, len(TAUS)))
-    n_found = roots.clipped_spans(*arrays, TAUS, centre, reach, scratch(), found, spans, sums)
+    known = TAUS, TAUS, index_of(TAUS), np.arange(len(TAUS) + 1)
+    n_found = roots.clipped_spans(*arrays, *known, centre, reach, found, spans, sums)
     assert np.unique(found[:n_found]).size == n_found and (spans[0, :n_found] < spans[1, :n_found]).all()
     for total in np.linspace(centre - reach, centre + reach, 17):
         signs = np.sign(excess + total * share)
@@ -97,18 +99,18 @@ def test_features_in_order_of_their_first_tau(firsts):
 def test_pulls_are_roots_whatever_the_other_taus_are_and_the_first_taus_clip(arrays, scale):
     taus = scale * TAUS
     totals, alone = np.full(len(TAUS), np.nan), np.full(1, np.nan)
-    n_clipped = fill_totals(arrays, taus, totals)
+    n_clipped = fill_totals(arrays, taus, index_of(taus), totals)
     excess, share, unit = arrays
     for g, (tau, total) in enumerate(zip(taus, totals)):
         surplus = naive.surplus_of(excess, share, tau * unit)(total)
         assert abs(surplus) <= 1e-13 * (np.abs(excess).sum() + tau * unit.sum())
-        low, high = roots.flat_range(*arrays, tau)
+        low, high = roots.flat_range(*arrays, len(share), tau)
         assert (g < n_clipped) == (low > high)
-        fill_totals(arrays, taus[g : g + 1], alone)
+        fill_totals(arrays, taus[g : g + 1], index_of(taus[g : g + 1]), alone)
         np.testing.assert_allclose(total, alone[0], rtol=1e-13, atol=1e-13)
 
 
 def test_features_that_no_total_moves_have_none():
     totals = np.ones(len(TAUS))
-    assert fill_totals([np.array([3.0, -3.0]), np.zeros(2), np.ones(2)], TAUS, totals) == 0
+    assert fill_totals([np.array([3.0, -3.0]), np.zeros(2), np.ones(2)], TAUS, index_of(TAUS), totals) == 0
     assert not totals.any()
