@@ -108,9 +108,7 @@ def rows_of(path: str, settings: dict[str, Any], keep_tokens: int | None = None)
         options = {name: settings[name] for name in ("k", "both_strands", "n_threads")}
         return sequences(path, settings["labels"], **options), {}
     refuse_of_texts(settings)
-    if settings["text"] is not None:
-        if chosen:
-            raise click.BadParameter(f"--text has one column, of texts, and --{chosen[0]} is of tables")
+    if settings["text"] is not None and not chosen:
         from streamnb.encoding.text import text
 
         how = {"keep_tokens": keep_tokens, **text_options(settings)}
@@ -137,6 +135,10 @@ def table_options(settings: dict[str, Any]) -> dict[str, Any]:
     """The arguments of `table` about columns."""
     options: dict[str, Any] = {"hashed": settings["hash"] or [], **(settings["bins"] or {})}
     options |= {name: settings[name] for name in ("columns", "drop") if settings[name]}
+    if settings["text"] is not None:  # beside other columns
+        options["text"] = {settings["text"]: {name: settings[name] for name in KINDS}}
+        if settings["columns"]:
+            options["columns"] = list(dict.fromkeys([*settings["columns"], settings["text"]]))
     if settings["n_features"]:
         options["hash_features"] = settings["n_features"]
     return options
@@ -301,7 +303,9 @@ NGRAMS = options(
 ROWS = options(
     click.option("--y", help="Name of the labels stored with the rows, or of a column."),
     click.option("--weight", help="Name of the weights stored with the rows, or of a column."),
-    click.option("--text", help="Field of JSON lines or CSV that holds texts; their hashed words are the features."),
+    click.option(
+        "--text", help="Field of texts, whose hashed words are the features: alone, or beside those of --columns or --drop."
+    ),
     NGRAMS,
     click.option(
         "--n-features", type=click.IntRange(1), help="Number of columns for hashed words or categories, a power of two."

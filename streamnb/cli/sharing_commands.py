@@ -24,6 +24,7 @@ from streamnb.cli.given import (
     new_file_option,
     new_place,
     options,
+    refuse,
     refuse_of_texts,
     saved,
     table_options,
@@ -74,6 +75,7 @@ def schema(data: str, out: str, force: bool, **settings: Any) -> None:
     refuse_of_texts(settings)
     columns: dict[str, Any] = {}
     if any(settings[name] for name in TABLE_OPTIONS):
+        refuse(["vocabulary"], "is of texts alone, without other columns")
         columns = table_options(settings)
     elif settings["text"]:
         columns = {"text": settings["text"], **text_options(settings)}

@@ -114,6 +114,19 @@ def test_texts_have_names_and_make_their_columns_again(tmp_path, capsys):
     assert 'body: "gem' in ran(capsys, "inspect", out, "--class", "ruby")[1]
 
 
+def test_texts_stand_beside_other_columns(tmp_path, capsys):
+    path, out, rng = tmp_path / "rows.csv", tmp_path / "m.snb", np.random.default_rng(0)
+    frame = pd.DataFrame({"note": rng.choice(["red wine", "calm sea"], 60), "age": rng.normal(size=60), "no": 1.5})
+    frame.assign(y=np.where(frame["age"] > 0.0, "old", "young")).to_csv(path, index=False)
+    asked = "--y", "y", "--text", "note", "--words", "1-2", "--columns", "age"
+    assert ran(capsys, "fit", path, *asked, "--penalty", "none", "-o", out)[0] == 0
+    rows = snb.table(str(path), "y", columns=["age", "note"], text={"note": {"words": (1, 2)}})
+    np.testing.assert_array_equal(snb.load(out).coef_, snb.LinearNB().fit(rows).coef_)
+    assert f"{rows.n_features:,} columns" in ran(capsys, "schema", path, *asked, "-o", tmp_path / "s.snb")[2]
+    ended, _, words = ran(capsys, "schema", path, *asked, "--vocabulary", 9, "-o", tmp_path / "t.snb")
+    assert ended and "--vocabulary is of texts alone" in words
+
+
 def test_a_search_prints_its_table_and_saves_the_best(tmp_path, capsys):
     path, out = store(tmp_path), tmp_path / "m.snb"
     asked = ["--family", "poisson", "--transform", "none", "--transform", "sqrt", "--folds", 3, "--scoring", "accuracy"]
