@@ -303,9 +303,7 @@ NGRAMS = options(
 ROWS = options(
     click.option("--y", help="Name of the labels stored with the rows, or of a column."),
     click.option("--weight", help="Name of the weights stored with the rows, or of a column."),
-    click.option(
-        "--text", help="Field of texts, whose hashed words are the features: alone, or beside those of --columns or --drop."
-    ),
+    click.option("--text", help="Field of texts, whose hashed words are features, alone or with --columns or --drop."),
     NGRAMS,
     click.option(
         "--n-features", type=click.IntRange(1), help="Number of columns for hashed words or categories, a power of two."
