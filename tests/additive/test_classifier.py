@@ -7,6 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 import streamnb as snb
 from streamnb.encoding.bins import TermColumns
+from tests.support.refusals import refuses
 
 RNG = np.random.default_rng(0)
 N = 600
@@ -66,13 +67,6 @@ def test_a_term_of_a_pair_in_any_order(model):
         np.testing.assert_allclose(means, 0.0, atol=1e-6)
 
 
-def test_an_explanation_adds_up_to_the_score(model):
-    for row in (0, 17, 5):
-        found = model.explain(FRAME.iloc[[row]], "yes", "no")
-        np.testing.assert_allclose(found["contribution"].sum(), model.decision_function(FRAME.iloc[[row]])[0])
-        assert len(found) == 1 + 4  # the intercept and the terms
-
-
 def test_several_classes_have_scores_of_mean_0():
     y = np.where(CITY == "Oslo", "north", Y)
     found = snb.AdditiveClassifier(1, **FAST).fit(FRAME, y)
@@ -101,32 +95,7 @@ def test_monotone_curves_rise():
     assert rises.iloc[-1] > rises.iloc[0]
 
 
-def test_monotone_features_are_in_no_pair():
-    found = snb.AdditiveClassifier(3, monotone={"age": 1}, **FAST).fit(FRAME, Y)
-    assert not any("age" in name for name in found.terms_["name"] if isinstance(name, tuple))
-
-
-def test_auto_takes_pairs_that_help():
-    x = RNG.uniform(-1, 1, (N, 4))
-    y = (x[:, 0] * x[:, 1] > 0).astype(int)
-    found = snb.AdditiveClassifier("auto", **FAST).fit(x[:450], y[:450])
-    assert found.terms_["name"][0] == ("x0", "x1")
-    assert found.score(x[450:], y[450:]) > 0.9
-
-
 # ---- choices ---------------------------------------------------------------------------------------------------------
-
-
-def test_auto_takes_no_pairs_where_they_do_not_help():
-    y = np.where(RNG.random(N) < 1 / (1 + np.exp(-np.sin(AGE / 8) * 2)), 1, 0)
-    found = snb.AdditiveClassifier("auto", l2=[3.0, 1.0]).fit(X, y)
-    assert found.best_params_["interactions"] in (0, 1, 2, 3)
-    judged = found.cv_results_
-    assert (
-        found.best_score_
-        == judged["mean_test_score"][judged["param_interactions"] == found.best_params_["interactions"]].max()
-    )
-    assert set(judged["param_l2"]) <= {3.0, 1.0}
 
 
 def test_pairs_given_by_name_or_number():
@@ -182,13 +151,6 @@ def test_an_interrupted_fit_on_a_sample_goes_on_from_its_checkpoint(tmp_path, mo
     np.testing.assert_array_equal(again.coef_, expected.coef_)
 
 
-def test_a_choice_on_a_part_of_the_rows(monkeypatch):
-    monkeypatch.setattr("streamnb.additive.fit.SAMPLE", 300)
-    found = snb.AdditiveClassifier(1, **FAST).fit(FRAME, Y)
-    assert found.term("city")["count"].sum() == N  # the terms are of all rows
-    assert found.score(FRAME, Y) > 0.75
-
-
 # ---- files -----------------------------------------------------------------------------------------------------------
 
 
@@ -204,12 +166,10 @@ def test_an_edit_is_kept_in_the_file(tmp_path):
 
 def test_a_file_of_something_else_is_refused(model, tmp_path):
     state = model._to_state()
-    with pytest.raises(ValueError, match="tables of its terms"):
-        snb.AdditiveClassifier._from_state({**state, "terms": None})
+    refuses(ValueError, "tables of its terms", lambda: snb.AdditiveClassifier._from_state({**state, "terms": None}))
     state = snb.AdditiveClassifier(0, **FAST).fit(X, Y)._to_state()
     fitted = {name: part for name, part in state["fitted"].items() if name != "step"}
-    with pytest.raises(ValueError, match="columns of its terms"):
-        snb.AdditiveClassifier._from_state({**state, "fitted": fitted})
+    refuses(ValueError, "columns of its terms", lambda: snb.AdditiveClassifier._from_state({**state, "fitted": fitted}))
     assert isinstance(model._step, TermColumns)
 
 
@@ -257,10 +217,8 @@ def test_wrong_rows_are_refused_and_change_nothing(model):
         (X, np.column_stack([Y == "yes", CITY == "Ulm"]), "one label a row"),
         (X, np.zeros(N), "one class"),
     ):
-        with pytest.raises(ValueError, match=message):
-            model.fit(rows, y)
+        refuses(ValueError, message, model.fit, rows, y)
         np.testing.assert_array_equal(model.predict_proba(FRAME), before)
-    with pytest.raises(ValueError, match="once"):
-        model.fit(iter([(X, Y)]), keep="no")
+    refuses(ValueError, "once", lambda: model.fit(iter([(X, Y)]), keep="no"))
     with pytest.raises(ValueError, match=r"monotone.*two classes"):
         snb.AdditiveClassifier(0, monotone={"age": 1}, **FAST).fit(FRAME[["age", "income"]], CITY)

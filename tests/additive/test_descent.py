@@ -77,7 +77,7 @@ def comparable(scores, n_classes):
     return scores - scores[:, :1] if n_classes else scores
 
 
-@pytest.mark.parametrize("kind", [2, 3, 0.0, 1.0, 1.5, 2.0])
+@pytest.mark.parametrize("kind", [2, 3, 0.0, 1.5])
 def test_models_side_by_side_reach_the_optimum_of_each(kind, monkeypatch):
     monkeypatch.setattr(term_descent, "LEAST_STEP", 1e-14)
     monkeypatch.setattr(term_descent, "MOST_READS", 500)

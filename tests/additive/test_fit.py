@@ -1,4 +1,4 @@
-"""The parts of the fit of an additive model; the whole is checked in tests/estimators/test_additive.py."""
+"""The parts of the fit of an additive model: samples, memory, and pairs that are found."""
 
 import tracemalloc
 import warnings
@@ -130,9 +130,6 @@ def test_few_rows_that_have_most_of_the_weight_are_trained_on(monkeypatch):
     assert model.n_passes_ < 10
 
 
-# ---- pairs -----------------------------------------------------------------------------------------------------------
-
-
 def rows(seed=0, n=4000, d=4):
     """Steps of features, and slopes and curvatures of a null model where features 1 and 2 act together."""
     rng = np.random.default_rng(seed)
@@ -171,9 +168,6 @@ def test_rows_without_a_step_are_left_out():
     gains = pair_gains(steps, slopes, curvature, fold, 3, 1.0)
     assert np.all(gains[:, 0] == 0.0)
     assert best_pairs(gains[3], 10)[0] == (1, 2)
-
-
-# ---- rows ------------------------------------------------------------------------------------------------------------
 
 
 def test_drift_counts_rows_and_not_their_weight():

@@ -26,7 +26,7 @@ def test_the_model_of_a_store_is_that_of_the_library(tmp_path, capsys):
 
 def test_curves_of_counts_are_those_of_the_library(tmp_path, capsys):
     rng, out = np.random.default_rng(0), tmp_path / "m.snb"
-    frame = pd.DataFrame({"age": rng.uniform(0, 1, 300), "town": rng.choice(["Ulm", "Jena"], 300), "log_years": 0.5})
+    frame = pd.DataFrame({"age": rng.uniform(0, 1, 150), "town": rng.choice(["Ulm", "Jena"], 150), "log_years": 0.5})
     frame["claims"] = rng.poisson(np.exp(frame["age"]))
     frame.to_csv(tmp_path / "claims.csv", index=False)
     asked = "--y", "claims", "--offset", "log_years", "--model", "additive-poisson", "--cv", 3

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamnb.core import arguments
+from tests.support.refusals import refuses
 
 CLASSES = np.array(["ash", "fir", "oak"])
 
@@ -30,8 +31,7 @@ def test_a_family_is_a_name_without_parameters():
         ("negative_binomial", ValueError, r"snb\.NegativeBinomial\(r\)"),
         ("cauchy", ValueError, "one of 'gaussian', 'poisson'"),
     ):
-        with pytest.raises(error, match=f"^family=.*{cure}"):
-            arguments.family_name(wrong, ["gaussian", "poisson"])
+        refuses(error, f"^family=.*{cure}", arguments.family_name, wrong, ["gaussian", "poisson"])
 
 
 @pytest.mark.parametrize("kind", [int, float, Fraction, np.int8, np.uint64, np.float32])
@@ -44,8 +44,7 @@ def test_numbers_of_every_kind(kind):
         (lambda value: arguments.whole_number("n", value), int),
     ):
         if result is int and kind in (float, Fraction, np.float32):
-            with pytest.raises(TypeError, match=r"^n=.* should be a whole number$"):
-                check(kind(3))
+            refuses(TypeError, r"^n=.* should be a whole number$", check, kind(3))
         else:
             assert check(kind(3)) == 3 and type(check(kind(3))) is result
 
@@ -53,22 +52,18 @@ def test_numbers_of_every_kind(kind):
 @pytest.mark.parametrize("wrong", [True, np.True_, "3", None, 3j, np.complex64(3)])
 def test_what_is_no_number(wrong):
     for check in (arguments.finite_number, arguments.positive_integer, arguments.whole_number):
-        with pytest.raises(TypeError, match=r"^n=.* should be a (whole )?number$"):
-            check("n", wrong)
+        refuses(TypeError, r"^n=.* should be a (whole )?number$", check, "n", wrong)
 
 
 def test_numbers_out_of_range():
     for wrong in (np.nan, np.inf, -1, 2.999):
         with pytest.raises(ValueError, match=f"^n={wrong} should be finite and at least 3$"):
             arguments.finite_number("n", wrong, minimum=3)
-    with pytest.raises(ValueError, match=r"^n=-inf should be finite$"):
-        arguments.finite_number("n", -np.inf)
+    refuses(ValueError, r"^n=-inf should be finite$", lambda: arguments.finite_number("n", -np.inf))
     for huge in (10**400, -(10**400), Fraction(10**400, 3)):
         for check in (arguments.finite_number, arguments.numbers_for_features, arguments.tau_grid):
-            with pytest.raises(ValueError, match=r"^n is a number larger than float64 holds"):
-                check("n", huge)
-    with pytest.raises(ValueError, match=r"^n=0 should be at least 1$"):
-        arguments.positive_integer("n", 0)
+            refuses(ValueError, r"^n is a number larger than float64 holds", check, "n", huge)
+    refuses(ValueError, r"^n=0 should be at least 1$", lambda: arguments.positive_integer("n", 0))
     assert arguments.whole_number("n", 2**63 - 1) == 2**63 - 1 and arguments.whole_number("n", 0) == 0
     for wrong in (-1, 2**63):
         with pytest.raises(ValueError, match=f"^n={wrong} should be at least 0 and fit into 64 bits$"):
@@ -89,8 +84,7 @@ def test_numbers_for_features_are_one_or_one_each():
         arguments.numbers_for_features("r", [1.0, np.nan, np.inf])
     with pytest.raises(ValueError, match=r"^r\[1\]=0.0 should be greater than 0$"):
         arguments.positive_numbers("r", [1.0, 0.0, -1.0])
-    with pytest.raises(ValueError, match=r"^r=0.0 should be greater than 0$"):
-        arguments.positive_numbers("r", 0)
+    refuses(ValueError, r"^r=0.0 should be greater than 0$", lambda: arguments.positive_numbers("r", 0))
 
 
 @given(st.lists(st.floats(0, 1e300) | st.integers(0, 9), min_size=1))
@@ -100,10 +94,8 @@ def test_a_grid_of_taus_rises_without_repeats(taus):
 
 
 def test_taus_that_are_none():
-    with pytest.raises(ValueError, match=r"^tau is an empty grid"):
-        arguments.tau_grid("tau", [])
-    with pytest.raises(ValueError, match=r"^tau\[1\]=-2 should be finite and at least 0$"):
-        arguments.tau_grid("tau", [1, -2])
+    refuses(ValueError, r"^tau is an empty grid", lambda: arguments.tau_grid("tau", []))
+    refuses(ValueError, r"^tau\[1\]=-2 should be finite and at least 0$", lambda: arguments.tau_grid("tau", [1, -2]))
 
 
 @given(st.lists(st.sampled_from([0.0, 0.25, 1.0, 7.0]), min_size=3, max_size=3).filter(any))
@@ -125,8 +117,7 @@ def test_class_weights_name_classes():
         ({"elm": 1}, ValueError, r"'elm', which is not a class; those are \['ash', 'fir', 'oak'\]"),
         ({"oak": -1}, ValueError, r"\['oak'\]=-1 should be finite and at least 0"),
     ):
-        with pytest.raises(error, match=f"^class_weight.*{words}"):
-            arguments.check_class_weight(wrong, CLASSES)
+        refuses(error, f"^class_weight.*{words}", arguments.check_class_weight, wrong, CLASSES)
 
 
 def test_out_holds_the_whole_answer_as_it_is():
@@ -135,8 +126,7 @@ def test_out_holds_the_whole_answer_as_it_is():
         arguments.check_out(fits, 4, (2,), f4)
         arguments.check_out(fits, None, (2,), f4)
     arguments.check_out(np.empty(4, np.dtypes.StringDType()), 4, (), np.dtype("U5"))
-    with pytest.raises(TypeError, match=r"^out=\[0\.0\] should be an array"):
-        arguments.check_out([0.0], 1, (), f4)
+    refuses(TypeError, r"^out=\[0\.0\] should be an array", lambda: arguments.check_out([0.0], 1, (), f4))
     for n_rows, beside, shape in ((5, (2,), r"\(5, 2\)"), (None, (3,), r"\(4, 3\)"), (4, (), r"\(4,\)")):
         with pytest.raises(ValueError, match=rf"^out has shape \(4, 2\); the answer has shape {shape}$"):
             arguments.check_out(np.empty((4, 2)), n_rows, beside, f4)
@@ -160,8 +150,7 @@ def test_priors(multilabel):
         ([1.5, -0.5, 0.0], ValueError, "non-negative and finite"),
         ([np.nan, 0.5, 0.5], ValueError, "non-negative and finite"),
     ):
-        with pytest.raises(error, match=f"^priors.*{words}"):
-            check(wrong, CLASSES, shares)
+        refuses(error, f"^priors.*{words}", check, wrong, CLASSES, shares)
 
 
 def test_priors_of_classes_sum_to_one_and_those_of_labels_need_not():
@@ -183,6 +172,5 @@ class Refusing:
 @pytest.mark.parametrize("odd", [[[1], [1, 2]], [np.arange(2), 3], Refusing()], ids=["lists", "arrays", "refusing"])
 def test_what_makes_no_array_is_named(odd):
     for check in (arguments.as_array, arguments.numbers_for_features, arguments.tau_grid):
-        with pytest.raises(ValueError, match=r"^n should be an array, or lists of one length: .*(shape|gradient)"):
-            check("n", odd)
+        refuses(ValueError, r"^n should be an array, or lists of one length: .*(shape|gradient)", check, "n", odd)
     assert arguments.as_array("n", [[1, 2]]).tolist() == [[1, 2]]

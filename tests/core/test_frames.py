@@ -1,13 +1,16 @@
 """Data frames: what pandas has and others lack, and errors where it is not installed."""
 
 import sys
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import streamnb as snb
-from streamnb.core.frames import plain_column
+from streamnb.core.frames import plain_column, table
 from tests.support.refusals import refused
 
 MODEL = snb.LinearNB("bernoulli").fit(np.eye(4), [0, 0, 1, 1])
@@ -53,3 +56,13 @@ def test_bins_of_pandas_are_labels_and_slices():
     judged = snb.evaluate(bins, bins, by=pd.Series(bins), min_rows=1)
     assert judged.accuracy() == 1.0 and judged.classes.tolist() == sorted(map(str, bins.categories))
     assert set(judged.slices["slice"]) == set(map(str, bins.categories))
+
+
+TEXT = st.text(st.characters(exclude_categories=["C", "Z"], include_characters=" <>&\"'"), min_size=1)
+
+
+@given(TEXT, st.lists(st.tuples(TEXT, TEXT), max_size=4))
+def test_any_text(caption, rows):
+    page = ElementTree.fromstring(table(caption, iter(rows)))
+    assert page.tag == "table" and page.findtext("caption") == caption
+    assert [tuple(cell.text for cell in line) for line in page.findall("tbody/tr")] == rows

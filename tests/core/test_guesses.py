@@ -8,6 +8,7 @@ import pytest
 
 import streamnb as snb
 from streamnb.core.guesses import NAMES
+from tests.support.refusals import refuses
 
 
 @pytest.mark.parametrize(
@@ -21,13 +22,11 @@ from streamnb.core.guesses import NAMES
     ],
 )
 def test_names(name, instead):
-    with pytest.raises(AttributeError, match=f"module 'streamnb' has no attribute '{name}': .*{instead}"):
-        getattr(snb, name)
+    refuses(AttributeError, f"module 'streamnb' has no attribute '{name}': .*{instead}", lambda: getattr(snb, name))
 
 
 def test_other_names_are_unknown_as_ever():
-    with pytest.raises(AttributeError, match=r"has no attribute 'nothing'$"):
-        getattr(snb, "nothing")  # noqa: B009
+    refuses(AttributeError, r"has no attribute 'nothing'$", lambda: snb.nothing)
 
 
 def test_hints_name_what_exists_and_no_public_name_is_hidden():
@@ -57,8 +56,7 @@ def test_hints_name_what_exists_and_no_public_name_is_hidden():
 )
 def test_keywords_of_constructors(estimator, keyword, instead):
     told = rf"{estimator.__name__}.__init__\(\) got an unexpected keyword argument '{keyword}'"
-    with pytest.raises(TypeError, match=f"{told}.*{instead}"):
-        estimator(**{keyword: 1})
+    refuses(TypeError, f"{told}.*{instead}", lambda: estimator(**{keyword: 1}))
 
 
 @pytest.mark.parametrize("estimator", [snb.LinearNB, snb.SoftmaxRegression, snb.SoftmaxRegressionCV, snb.Ridge])
@@ -70,8 +68,7 @@ def test_keywords_of_fit(estimator, keyword, instead):
 
 def test_columns_are_left_out_by_table():
     for call in (snb.search, snb.compare, snb.Ridge().fit, snb.AdditiveClassifier().fit):
-        with pytest.raises(TypeError, match=r"argument 'drop': use X=snb.table\(X, y, drop="):
-            call([[1.0], [2.0]], [0, 1], drop=["id"])
+        refuses(TypeError, r"argument 'drop': use X=snb.table\(X, y, drop=", call, [[1.0], [2.0]], [0, 1], drop=["id"])
 
 
 def test_exposures_are_offsets():
@@ -116,16 +113,14 @@ def test_attributes_of_a_search_are_told_and_exist():
     ],
 )
 def test_attributes_of_models(model, name, instead):
-    with pytest.raises(AttributeError, match=f"^{type(model).__name__} has no '{name}': .*{instead}"):
-        getattr(model, name)
+    refuses(AttributeError, f"^{type(model).__name__} has no '{name}': .*{instead}", lambda: getattr(model, name))
     assert not hasattr(model, name)
 
 
 def test_errors_of_properties_and_of_other_names_stay_as_they_are():
     with pytest.raises(AttributeError, match="has no 'partial_fit': its weights follow from reading all rows"):
         snb.SoftmaxRegression().partial_fit  # noqa: B018
-    with pytest.raises(AttributeError, match=r"'LinearNB' object has no attribute 'nothing'$"):
-        snb.LinearNB().nothing  # noqa: B018
+    refuses(AttributeError, r"'LinearNB' object has no attribute 'nothing'$", lambda: snb.LinearNB().nothing)
 
 
 def test_the_chosen_point_has_its_old_name_with_a_warning():

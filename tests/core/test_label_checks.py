@@ -22,6 +22,7 @@ from streamnb.core.row_checks import (
     check_y,
     names_of_labels,
 )
+from tests.support.refusals import refuses
 
 
 @pytest.mark.parametrize(
@@ -86,16 +87,14 @@ def test_a_missing_label_is_named_by_its_row(missing, form):
     ],
 )
 def test_what_is_no_label(labels, error, words):
-    with pytest.raises(error, match=words):
-        check_labels(labels, "labels", first_row=10)
+    refuses(error, words, lambda: check_labels(labels, "labels", first_row=10))
 
 
 def test_y_of_one_column_is_taken_with_the_warning_that_users_know():
     with pytest.warns(DataConversionWarning, match=r"column-vector y was passed"):
         assert check_y(np.array([[1], [2]])).tolist() == [1, 2]
     assert check_y([1, 2], 5).tolist() == [1, 2]
-    with pytest.raises(ValueError, match=r"y holds a list of labels for each row; .* 2-D indicator"):
-        check_y([[1], [1, 0]])
+    refuses(ValueError, r"y holds a list of labels for each row; .* 2-D indicator", lambda: check_y([[1], [1, 0]]))
 
 
 @given(arrays(np.int8, array_shapes(min_dims=2, max_dims=2, min_side=2, max_side=6), elements=st.integers(0, 1)))
@@ -130,15 +129,13 @@ def test_an_indicator_of_any_form_is_canonical_csr(y):
     ],
 )
 def test_what_is_no_indicator(y, error, words):
-    with pytest.raises(error, match=words):
-        check_indicator(y, 3, first_row=10)
+    refuses(error, words, lambda: check_indicator(y, 3, first_row=10))
 
 
 def test_listed_classes_stand_once_in_their_order():
     assert check_classes(None) is None and check_classes(["b", "a"]).tolist() == ["b", "a"]
     for wrong, words in (([], "classes is empty"), ([1, 2, 1], "classes lists a label twice")):
-        with pytest.raises(ValueError, match=words):
-            check_classes(wrong)
+        refuses(ValueError, words, check_classes, wrong)
 
 
 def test_class_numbers_are_in_range():
@@ -148,8 +145,7 @@ def test_class_numbers_are_in_range():
         with pytest.raises(ValueError, match=f"^winners has {wrong} at row 1; class numbers should be from 0 to 2$"):
             check_class_numbers([0, wrong, 9], 3, "winners")
     for wrong in ([0.0], [[0]], ["a"]):
-        with pytest.raises(TypeError, match=r"^winners has shape .* one class number"):
-            check_class_numbers(wrong, 3, "winners")
+        refuses(TypeError, r"^winners has shape .* one class number", check_class_numbers, wrong, 3, "winners")
 
 
 def test_the_columns_of_a_frame_name_labels_where_they_can():
@@ -170,8 +166,7 @@ def test_labels_of_which_each_row_has_its_own_are_refused():
 def test_numbers_to_predict_are_told_which_estimators_take_them():
     X, y = np.ones((120, 2)), np.arange(120) / 7.0
     for fit in (snb.compare, snb.LinearNB().fit, snb.SoftmaxRegression().fit):
-        with pytest.raises(ValueError, match=r"Unknown label type: continuous.*use snb\.search\(X, y, task="):
-            fit(X, y)
+        refuses(ValueError, r"Unknown label type: continuous.*use snb\.search\(X, y, task=", fit, X, y)
     for whole in (np.arange(120), list(range(120)), pd.Series(np.arange(120.0))):
         with pytest.warns(UserWarning, match=r"120 distinct whole numbers in 120 rows.*snb\.ElasticNetCV"):
             row_checks.check_repeated(whole)

@@ -17,6 +17,7 @@ from streamnb.core.stored_files import (
     stored,
     uploading,
 )
+from tests.support.refusals import refuses
 from tests.support.web_server import serving
 
 CONTENT = bytes(range(256)) * 40
@@ -92,8 +93,7 @@ def test_an_answer_that_fails_or_breaks_off_is_asked_for_again(web, caplog):
     web.cut["/b"] = [10, 10]
     assert RemoteFile(place).read(100) == CONTENT[:100]
     web.fail["/b"] = [500] * 5
-    with pytest.raises(snb.DataError, match=r"/b cannot be read in 5 attempts .*500"):
-        RemoteFile(place).read(100)
+    refuses(snb.DataError, r"/b cannot be read in 5 attempts .*500", lambda: RemoteFile(place).read(100))
     assert len(caplog.records) == 8
 
 
@@ -140,8 +140,7 @@ def test_a_server_of_whole_files_is_refused_before_they_are_read():
         file = RemoteFile(web.put("d", CONTENT))
         assert file.read(9) == CONTENT[:9]  # it gives the beginning of what it sends
         file.seek(50)
-        with pytest.raises(snb.DataError, match=r"gives whole files only, no ranges of bytes; download"):
-            file.read(9)
+        refuses(snb.DataError, r"gives whole files only, no ranges of bytes; download", lambda: file.read(9))
 
 
 def test_patterns_and_folders_without_hidden_files(tmp_path):
@@ -152,8 +151,7 @@ def test_patterns_and_folders_without_hidden_files(tmp_path):
     assert listed(root) == listed(root + "/") == [(f"{root}/a.csv", 2), (f"{root}/b/c.csv", 2)]
     assert listed(f"{root}/*.csv") == [(f"{root}/a.csv", 2)] and listed(f"{root}/*.txt") == []
     assert listed(f"{root}/a.csv") == [(f"{root}/a.csv", 2)]
-    with pytest.raises(IsADirectoryError, match="is a folder"):
-        stored(root)
+    refuses(IsADirectoryError, "is a folder", lambda: stored(root))
 
 
 @pytest.mark.parametrize(
@@ -165,25 +163,21 @@ def test_patterns_and_folders_without_hidden_files(tmp_path):
     ],
 )
 def test_what_cannot_be_opened_is_named(place, error, words):
-    with pytest.raises(error, match=f"{place}.*{words}"):
-        RemoteFile(place)
+    refuses(error, f"{place}.*{words}", lambda: RemoteFile(place))
 
 
 def test_a_package_that_is_not_installed_is_named(monkeypatch):
     monkeypatch.setitem(known_implementations, "gs", {"class": "no_gcsfs.System", "err": "no gcsfs"})
-    with pytest.raises(ImportError, match=r"gs://a/b needs another package: no gcsfs; pip install gcsfs"):
-        stored("gs://a/b")
+    refuses(ImportError, r"gs://a/b needs another package: no gcsfs; pip install gcsfs", lambda: stored("gs://a/b"))
 
 
 def test_a_refusal_is_final(web):
     def refused():
         raise PermissionError("Forbidden")
 
-    with pytest.raises(PermissionError, match=r"s3://a: access is denied .Forbidden"):
-        asked(refused, "s3://a")
+    refuses(PermissionError, r"s3://a: access is denied .Forbidden", lambda: asked(refused, "s3://a"))
     web.files.pop("/e", None)
-    with pytest.raises(FileNotFoundError, match=r"no such file .*404"):
-        stored(f"{web.url}/e")
+    refuses(FileNotFoundError, r"no such file .*404", lambda: stored(f"{web.url}/e"))
 
 
 def test_what_cannot_be_written_is_named(tmp_path):

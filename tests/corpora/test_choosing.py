@@ -16,6 +16,7 @@ from streamnb.corpora.scoring import ScoredLabels
 from streamnb.corpora.selecting import Condition, RankedRows, Seen, cut_of, gumbel, hashes_of
 from streamnb.passes.contract import RunOptions
 from streamnb.rows.texts import of_strings
+from tests.support.refusals import refuses
 
 NUMBERS = st.sampled_from([-np.inf, -2.0, -0.0, 0.0, 1e-300, 1.0, np.nextafter(1.0, 2.0), 7.5, np.inf, np.nan])
 
@@ -78,9 +79,6 @@ def test_more_texts_than_memory_holds_are_refused():
         Seen(1000).repeated(np.arange(100, dtype=np.uint64))
 
 
-# ---- conditions ------------------------------------------------------------------------------------------------------
-
-
 SHARES = st.floats(0, 1).map(lambda number: round(number, 2))
 COMPARISONS = st.builds("{} {} {}".format, st.sampled_from("abc"), st.sampled_from(["<", "<=", ">", ">="]), SHARES)
 CONDITIONS = st.recursive(
@@ -108,7 +106,5 @@ def test_labels_may_be_quoted_or_of_a_model():
     "text", ["", "en", "en >", "en = 1", "f(en) > 1", "en > 'x' + 1", "en in [1]", "en > 1j", "en == 1"]
 )
 def test_what_is_no_condition_is_refused(text):
-    with pytest.raises(ValueError, match="where="):
-        Condition(text)
-    with pytest.raises(TypeError, match="where=3"):
-        Condition(3)
+    refuses(ValueError, "where=", lambda: Condition(text))
+    refuses(TypeError, "where=3", lambda: Condition(3))

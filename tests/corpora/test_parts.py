@@ -12,6 +12,7 @@ from streamnb.corpora import predictions, reading
 from streamnb.corpora.predictions import RUN, Folder, Written
 from tests.support.corpora import corpus, model, written
 from tests.support.processes import python
+from tests.support.refusals import refuses
 
 
 @pytest.fixture
@@ -61,8 +62,7 @@ def test_a_full_disk_leaves_nothing_half_written(after, run, tmp_path, monkeypat
         return writing(self, name)
 
     monkeypatch.setattr(Folder, "writing", failing)
-    with pytest.raises(OSError, match="No space left"):
-        run("full")
+    refuses(OSError, "No space left", lambda: run("full"))
     monkeypatch.undo()
     monkeypatch.setattr(reading, "PART_BYTES", 8000)
     expected = written(tmp_path / "whole")
@@ -86,8 +86,7 @@ def test_workers_write_their_own_parts(run, tmp_path):
 
 def test_parts_that_workers_write_elsewhere_are_missed(run, tmp_path, monkeypatch):
     monkeypatch.setattr(predictions, "separately", lambda work, missing, options: [])
-    with pytest.raises(FileNotFoundError, match="workers have written parts that are not there"):
-        run("elsewhere")
+    refuses(FileNotFoundError, "workers have written parts that are not there", lambda: run("elsewhere"))
 
 
 def test_sums_and_words():
@@ -96,9 +95,6 @@ def test_sums_and_words():
     assert str(total).startswith("20 rows, 1 bad ones skipped, 5 kept (25.0%), 1.0 MB read in 2 parts (1 were there), ")
     assert "<td" in total._repr_html_()
     assert str(Written(1, 1, 0, 2_000_000, 1, 0, 2.0)).endswith("in 1 parts, 2.0 s, 1 MB a second")
-
-
-# ---- Folders in which a file appears whole or not at all -------------------------------------------------------------
 
 
 @pytest.fixture(params=["here", "url"])
@@ -141,7 +137,5 @@ def test_a_writer_that_comes_late_is_no_fault(tmp_path):
 
 def test_what_is_no_folder_is_refused(tmp_path):
     (tmp_path / "file").write_text(json.dumps(1))
-    with pytest.raises(ValueError, match="is a file"):
-        Folder.at(tmp_path / "file")
-    with pytest.raises(TypeError, match="folder=None"):
-        Folder.at(None)
+    refuses(ValueError, "is a file", lambda: Folder.at(tmp_path / "file"))
+    refuses(TypeError, "folder=None", lambda: Folder.at(None))

@@ -16,6 +16,7 @@ import pytest
 import streamnb as snb
 from streamnb.corpora import reading
 from tests.support.corpora import corpus, lines, model, written_lines
+from tests.support.refusals import refuses
 from tests.support.web_server import serving
 
 ROWS = [json.loads(row) for row in lines()]
@@ -138,9 +139,9 @@ def test_bad_lines_are_named_or_skipped_and_counted(fitted, tmp_path):
     assert table_of(tmp_path / "three")["label"].tolist() == fitted.predict(good).tolist()
 
 
-@pytest.mark.parametrize("bad", ["null", " null", "7", '{"text"'])
-@pytest.mark.parametrize("place", [0, 2])
-@pytest.mark.parametrize("of_table", [False, True])
+@pytest.mark.parametrize(
+    ("bad", "place", "of_table"), [("null", 0, True), (" null", 2, False), ("7", 2, True), ('{"text"', 0, False)]
+)
 def test_lines_that_are_no_objects_are_named_or_skipped_wherever_they_are(fitted, tmp_path, bad, place, of_table):
     path, whole, options = tmp_path / "x.jsonl", fitted, {"text": "text"}
     if of_table:
@@ -209,8 +210,7 @@ def test_wrong_arguments_are_named(fitted, tmp_path):
         ({"model": snb.MarginClassifier().fit(snb.text(TEXTS), [row["kind"] for row in ROWS]), "proba": True}, "proba"),
     ):
         given = {"model": fitted, "X": data, "folder": tmp_path / "out", "text": "text", **wrong}
-        with pytest.raises((ValueError, TypeError, OSError), match=error):
-            snb.write_predictions(**given)
+        refuses((ValueError, TypeError, OSError), error, snb.write_predictions, **given)
 
 
 def test_a_folder_of_another_run_is_replaced_only_by_force(fitted, tmp_path):
@@ -295,5 +295,4 @@ def test_texts_of_a_frame(fitted, tmp_path):
         ({"text": "txt"}, "text='txt' is not a column of X: did you mean 'text'"),
         ({"text": "text", "keep": ["no"]}, "keep='no' is not a column of X"),
     ):
-        with pytest.raises(ValueError, match=message):
-            snb.write_predictions(fitted, frame, tmp_path / "other", **wrong)
+        refuses(ValueError, message, snb.write_predictions, fitted, frame, tmp_path / "other", **wrong)

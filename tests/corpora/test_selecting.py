@@ -10,9 +10,11 @@ import pytest
 
 import streamnb as snb
 from streamnb.corpora import reading
-from streamnb.corpora.scoring import scores_of
+from streamnb.corpora.scoring import ScoringModels, log_odds, scores_of
 from streamnb.corpora.selecting import gumbel
+from streamnb.rows.texts import of_strings
 from tests.support.corpora import corpus, lines, model, odds, wet, written, written_lines
+from tests.support.refusals import refuses
 
 ROWS = lines()
 
@@ -52,8 +54,15 @@ def test_rows_above_a_threshold_keep_their_bytes_and_have_their_score(packing, s
     assert all(name.endswith(f".jsonl{packing}") for name in written(out))
 
 
-@pytest.mark.parametrize("size, n_threads, packing", [(1 << 20, 1, ".gz"), (6000, 3, ""), (50, 2, ".zst")])
-@pytest.mark.parametrize("how", [{"share": 0.1}, {"number": 41}, {"resample": 25, "seed": 7}])
+@pytest.mark.parametrize(
+    ("how", "size", "n_threads", "packing"),
+    [
+        ({"share": 0.1}, 6000, 3, ""),
+        ({"number": 41}, 50, 2, ".zst"),
+        ({"resample": 25, "seed": 7}, 6000, 3, ".gz"),
+        ({"resample": 25, "seed": 7}, 1 << 20, 1, ""),
+    ],
+)
 def test_the_best_rows_are_chosen_whatever_the_parts(how, size, n_threads, packing, select, fitted):
     found, out = select(size=size, n_threads=n_threads, packing=packing, score=None, **how)
     scores = odds(fitted, ROWS)
@@ -102,8 +111,7 @@ def test_bad_lines_are_skipped_in_one_read_and_in_two(how, select, fitted):
     found, out = select(rows=rows, errors="skip", size=2000, score=None, **how)
     assert (found.rows, found.kept, found.skipped) == (50, 46, 4)
     assert written_lines(out) == [row for k, row in enumerate(rows) if k not in (0, 20, 21, 49)]
-    with pytest.raises(ValueError, match=r"line 1: row 0 is not JSON"):
-        select(rows=rows, **how)
+    refuses(ValueError, r"line 1: row 0 is not JSON", lambda: select(rows=rows, **how))
 
 
 def test_bad_lines_of_text_are_found_among_blank_ones(fitted, tmp_path):
@@ -160,8 +168,7 @@ def test_wrong_arguments_are_named(select, fitted):
     ):
         if not wrong and label:
             continue
-        with pytest.raises((ValueError, TypeError), match=error):
-            select(label, **wrong)
+        refuses((ValueError, TypeError), error, select, label, **wrong)
 
 
 def test_documents_of_files_and_archives(fitted, tmp_path):
@@ -183,8 +190,10 @@ def test_documents_of_files_and_archives(fitted, tmp_path):
     assert found.rows == 60 and json.loads(written_lines(tmp_path / "c")[7])["url"] == "http://x/7"
 
 
-@pytest.mark.parametrize("size", [1 << 20, 4000])
-@pytest.mark.parametrize("how", [{"number": 20}, {"threshold": 0.4}, {"where": "good > .4", "label": None}])
+@pytest.mark.parametrize(
+    ("how", "size"),
+    [({"number": 20}, 4000), ({"threshold": 0.4}, 1 << 20), ({"where": "good > .4", "label": None}, 4000)],
+)
 def test_repeats_are_left_out_before_rows_are_chosen(how, size, select, fitted):
     rows = [*ROWS[:60], b"bad", *(row.replace(b"fine", b" FINE") for row in ROWS[:60]), *ROWS[60:90], *ROWS[:5]]
     found, out = select(rows=rows, size=size, drop_repeats=True, errors="skip", score=None, **how)
@@ -210,11 +219,69 @@ def test_a_file_that_has_changed_is_another_run(fitted, tmp_path):
     snb.select(fitted, data, tmp_path / "out", **options)
     assert snb.select(model(), data, tmp_path / "out", **options).there == 1  # a model of another fit of the same rows
     data.write_bytes(b"\n".join(ROWS[::-1]) + b"\n")
-    with pytest.raises(ValueError, match="of another run: the files"):
-        snb.select(fitted, data, tmp_path / "out", **options)
+    refuses(ValueError, "of another run: the files", lambda: snb.select(fitted, data, tmp_path / "out", **options))
 
 
 def test_numbers_of_numpy_and_conditions_that_always_hold(select):
     expected, _ = select(number=41, threshold=None)
     assert select(number=np.int64(41))[0].kept == expected.kept == 41
     assert select(where="1 > 0")[0].kept == len(ROWS)
+
+
+TEXTS = [json.loads(row)["text"] for row in lines(30)]
+
+
+def test_odds_are_those_of_probabilities_and_do_not_saturate():
+    fitted = model()
+    long = [" ".join(TEXTS[:n]) * 50 for n in (1, 10, 20)]
+    X = fitted.encoding_.ngrams(of_strings(TEXTS + long))
+    logs = fitted.predict_log_proba(X)
+    for k in range(2):
+        found = log_odds(fitted, logs, k)
+        np.testing.assert_allclose(scores_of(found), fitted.predict_proba(X)[:, k], rtol=1e-12)
+        np.testing.assert_allclose(found, fitted.decision_function(X) * (1 if k else -1), rtol=1e-12)
+    assert len(set(log_odds(fitted, logs, 1)[-3:])) == 3
+
+
+def test_odds_of_many_classes_and_margins():
+    rng = np.random.default_rng(0)
+    X, y = rng.poisson(1.0, (60, 5)), np.arange(60) % 3
+    fitted = snb.LinearNB("poisson").fit(X, y)
+    proba = fitted.predict_proba(X)
+    found = np.column_stack([log_odds(fitted, np.log(proba), k) for k in range(3)])
+    np.testing.assert_allclose(scores_of(found), proba, rtol=1e-9)
+    assert log_odds(fitted, np.array([[-np.inf, 0.0, -np.inf]]), 0) == -np.inf
+    margins = snb.MarginClassifier().fit(X, y)
+    assert (log_odds(margins, margins.decision_function(X), 2) == margins.decision_function(X)[:, 2]).all()
+
+
+def test_each_of_several_labels_of_a_row_has_odds_of_its_own():
+    Y = np.array([[k % 2, k % 3 == 0, 1] for k in range(30)])
+    Y[:3, 2] = 0
+    fitted = snb.LinearNB("multinomial").fit(snb.text(TEXTS, n_features=1 << 10), Y)
+    X = fitted.encoding_.ngrams(of_strings(TEXTS))
+    for k in range(3):
+        found = log_odds(fitted, fitted.predict_log_proba(X), k)
+        np.testing.assert_allclose(scores_of(found), fitted.predict_proba(X)[:, k], rtol=1e-9)
+
+
+def test_models_of_one_text_share_its_columns_and_others_make_their_own():
+    models = ScoringModels.of({"a": model(), "b": model(), "c": model(words=(1, 2))}, "text")
+    made = models.matrices(of_strings(TEXTS), 0)
+    assert made["a"] is made["b"] and made["c"].n_values > made["a"].n_values
+    assert models.column("b.good", "where") == ("b", 0)
+    with pytest.raises(ValueError, match=r"'good' is a label of several models; name the model, too: a.good"):
+        models.column("good", "where")
+    with pytest.raises(ValueError, match=r"label: 'bad' is not a label of the model; its labels are \['good', 'raw'"):
+        models.column("bad", "label")
+
+
+def test_models_that_make_no_columns_are_refused():
+    numbers = snb.LinearNB().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
+    with pytest.raises(ValueError, match="model is a LinearNB that was not fitted on texts or a table"):
+        ScoringModels.of(numbers)
+    frame = pd.DataFrame({"a": ["x", "y"] * 5, "y": [0, 1] * 5})
+    table = snb.LinearNB("bernoulli").fit(snb.table(frame, "y"))
+    refuses(ValueError, "several models can score only texts", lambda: ScoringModels.of({"a": table, "b": table}))
+    refuses(ValueError, "text='t' names a field of texts", lambda: ScoringModels.of(table, "t"))
+    refuses(ValueError, "has no model", lambda: ScoringModels.of({}))

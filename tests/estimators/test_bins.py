@@ -8,6 +8,7 @@ import zarr
 from sklearn.preprocessing import KBinsDiscretizer
 
 import streamnb as snb
+from tests.support.refusals import refuses
 
 rng = np.random.default_rng(0)
 X = np.column_stack([rng.normal(size=300), rng.integers(0, 4, 300), 10.0 ** rng.integers(-9, 9, 300)])
@@ -43,8 +44,7 @@ def test_names_come_from_frames_and_files_keep_all(tmp_path):
     again = snb.load(tmp_path / "b.snb")
     assert again.get_feature_names_out().tolist() == names and again.get_params() == bins.get_params()
     np.testing.assert_array_equal(again.transform(frame).toarray(), bins.transform(frame).toarray())
-    with pytest.raises(ValueError, match="feature names"):
-        again.transform(frame[["b", "a", "c"]])
+    refuses(ValueError, "feature names", lambda: again.transform(frame[["b", "a", "c"]]))
 
 
 def test_borders_may_be_given():
@@ -64,12 +64,10 @@ def test_borders_may_be_given():
     ],
 )
 def test_wrong_parameters_are_named(options, message):
-    with pytest.raises(ValueError, match=message):
-        snb.Bins(**options).fit(GAPS)
+    refuses(ValueError, message, lambda: snb.Bins(**options).fit(GAPS))
     with pytest.raises(ValueError, match=r"X has NaN at row \d+, column 0, whose bins were learned without one"):
         snb.Bins().fit(X).transform(GAPS)
-    with pytest.raises(ValueError, match="infinity"):
-        snb.Bins().fit(np.where(X > 5, np.inf, X))
+    refuses(ValueError, "infinity", lambda: snb.Bins().fit(np.where(X > 5, np.inf, X)))
 
 
 def test_rows_become_bins_within_the_scan(tmp_path):
@@ -89,5 +87,4 @@ def test_rows_become_bins_within_the_scan(tmp_path):
     found = snb.LinearNBCV("bernoulli", snb.L1([0.5, 2.0]), folds=3).fit(forms["zarr"])
     expected = snb.LinearNBCV("bernoulli", snb.L1([0.5, 2.0]), folds=3).fit(binned, y)
     np.testing.assert_array_equal(found.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"])
-    with pytest.raises(ValueError, match="4 features"):
-        WHOLE.rows(np.ones((2, 4)))
+    refuses(ValueError, "4 features", lambda: WHOLE.rows(np.ones((2, 4))))

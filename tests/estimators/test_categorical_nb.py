@@ -147,15 +147,3 @@ def test_a_model_that_does_not_fit_into_memory_is_refused_with_the_numbers(monke
     with pytest.raises(MemoryError, match=r"2 classes and \d+ categories.*1.4 kB, and memory_limit allows 1.3 kB"):
         snb.CategoricalNB().fit(x, y, memory_limit=1300)
     assert len(model.predict(x)) == len(y)
-
-
-def test_a_multinomial_for_each_column_of_indicators_is_categorical_and_takes_penalties():
-    draw = np.random.default_rng(0)
-    x, y = draw.integers(0, [3, 4, 2], (300, 3)), draw.integers(0, 3, 300)
-    one_hot = np.concatenate([np.eye(n)[x[:, j]] for j, n in enumerate([3, 4, 2])], axis=1)
-    family = snb.Mixed([("multinomial", slice(first, stop)) for first, stop in ((0, 3), (3, 7), (7, 9))])
-    model = snb.LinearNB(family, smoothing=1.0).fit(one_hot, y)
-    expected = snb.CategoricalNB().fit(x, y).predict_proba(x)
-    np.testing.assert_allclose(model.predict_proba(one_hot), expected, rtol=1e-12)
-    few = model.refit(penalty=snb.L1(8.0)).coef_
-    assert 0 < np.count_nonzero(few) < few.size

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
-from tests.support.refusals import refused
+from tests.support.refusals import refused, refuses
 
 N = 60
 KIND = np.array(["B", "NK", "T"])[np.arange(N) % 3]
@@ -48,10 +48,8 @@ def test_markers_of_two_classes_of_labels_and_of_pairs():
     assert model.markers(1)["weight"].tolist() == model.coef_.max(axis=1).tolist()
     reference = snb.LinearNB(scheme="reference", reference="NK").fit(COUNTS, KIND)
     assert reference.markers(1)["class"].tolist() == ["B", "T"]
-    with refused(ValueError, "scheme='ovo'"):
-        snb.LinearNB(scheme="ovo").fit(COUNTS, KIND).markers()
-    with refused(ValueError, "annotate is for one label a row"):
-        model.annotate(cells())
+    refuses(ValueError, "scheme='ovo'", snb.LinearNB(scheme="ovo").fit(COUNTS, KIND).markers)
+    refuses(ValueError, "annotate is for one label a row", lambda: model.annotate(cells()))
 
 
 @pytest.mark.parametrize("model", [snb.LinearNB(transform=("l1:100", "log1p")), snb.MarginClassifier(l2=1.0)])
@@ -82,14 +80,12 @@ def test_clusters_vote_and_unsure_cells_are_unknown():
     for column in ("plain", "predicted"):
         for _, some in found.groupby("leiden", observed=True):
             assert (some[f"{column}_majority"] == some[column].mode()[0]).all()
-    with refused(ValueError, "over='obs/louvain' is not in obs"):
-        model.annotate(adata, over="obs/louvain")
+    refuses(ValueError, "over='obs/louvain' is not in obs", lambda: model.annotate(adata, over="obs/louvain"))
     some = adata.copy()
     some.obs["leiden"] = some.obs["leiden"].astype(object).where(np.arange(some.n_obs) != 3)
     with refused(ValueError, "over='leiden': 1 cells have no cluster, the first at row 3"):
         model.annotate(some, over="leiden")
-    with refused(ValueError, "unknown_below"):
-        model.annotate(adata, unknown_below=1.5)
+    refuses(ValueError, "unknown_below", lambda: model.annotate(adata, unknown_below=1.5))
     with refused(ValueError, "models with predict_proba and with classes that are strings"):
         snb.LinearNB().fit(COUNTS, KIND == "B").annotate(adata, unknown_below=0.5)
 
@@ -100,8 +96,7 @@ def test_models_test_their_classes_from_the_sums_of_the_fit():
     expected = snb.scan(COUNTS, KIND).markers(2, corr="bonferroni", feature_names=GENES)
     pd.testing.assert_frame_equal(found, expected)
     assert found.attrs == {"test": "t-test", "corr": "bonferroni", "layer": "counts"}
-    with refused(ValueError, "lack the moment 'sum_sq'"):
-        snb.LinearNB().fit(COUNTS, KIND).markers(test="t-test")
+    refuses(ValueError, "lack the moment 'sum_sq'", lambda: snb.LinearNB().fit(COUNTS, KIND).markers(test="t-test"))
     with refused(ValueError, "which MarginClassifier does not keep"):
         snb.MarginClassifier(l2=1.0).fit(COUNTS, KIND).markers(test="t-test")
 
@@ -154,14 +149,11 @@ def test_models_keep_sums_of_batches_for_tests_within_them(tmp_path):
         assert each.markers(None, test="t-test", batch=True).equals(expected)
     folds = snb.LinearNBCV("gaussian", folds=np.arange(N) // 30, scoring="accuracy").fit(adata, "obs/kind")
     assert folds.markers(None, test="t-test", batch=True).equals(expected)
-    with refused(ValueError, "scan both with the same"):
-        model.partial_fit(adata, "obs/kind")
-    with refused(ValueError, "batch=True is of tests within batches; name a test"):
-        model.markers(batch=True)
+    refuses(ValueError, "scan both with the same", lambda: model.partial_fit(adata, "obs/kind"))
+    refuses(ValueError, "batch=True is of tests within batches; name a test", lambda: model.markers(batch=True))
     with refused(ValueError, "these statistics know no batches; scan or fit the rows with batch="):
         plain.markers(test="t-test", batch=True)
-    with refused(ValueError, "batch has only the value"):
-        plain.fit(adata, "obs/kind", batch=np.zeros(N, int))
+    refuses(ValueError, "batch has only the value", lambda: plain.fit(adata, "obs/kind", batch=np.zeros(N, int)))
     with refused(ValueError, "CategoricalNB keeps no sums of batches"):
         snb.CategoricalNB().fit(adata, "obs/kind", batch="obs/sample")
 
@@ -181,11 +173,8 @@ def test_markers_of_raw_say_so():
 
 def test_markers_that_cannot_be_written_are_refused(tmp_path):
     table, adata = snb.scan(COUNTS, KIND).markers(None), cells()
-    with refused(ValueError, "groups of 5 to 6 rows"):
-        snb.write_markers(table[1:], adata, "kind")
+    refuses(ValueError, "groups of 5 to 6 rows", lambda: snb.write_markers(table[1:], adata, "kind"))
     with refused(TypeError, "markers should be a data frame"):
         snb.write_markers(snb.LinearNB().fit(COUNTS, KIND).markers(), adata, "kind")
-    with refused(TypeError, "should be the name of a column"):
-        snb.write_markers(table, adata, None)
-    with refused(TypeError, "adata is of type ndarray"):
-        snb.write_markers(table, COUNTS, "kind")
+    refuses(TypeError, "should be the name of a column", lambda: snb.write_markers(table, adata, None))
+    refuses(TypeError, "adata is of type ndarray", lambda: snb.write_markers(table, COUNTS, "kind"))

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 import streamnb as snb
-from streamnb.estimators.judged import Residuals
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(3000, 4))
@@ -17,7 +16,6 @@ AMOUNTS = np.exp(X[:, 0]) * rng.gamma(2.0, 0.5, 3000)
 @pytest.mark.parametrize(
     "model, y",
     [
-        (snb.ElasticNetCV(intervals=True), SKEWED),
         (snb.ElasticNetCV([0.5, 1.0], folds=3, rule="one_se", intervals=True), SKEWED),
         (snb.ForwardRegression(intervals=True), SKEWED),
         (snb.PoissonRegressorCV(n_alphas=3), COUNTS),
@@ -59,12 +57,6 @@ def test_a_weight_of_two_is_two_rows_and_cuts_do_not_matter():
         for cut in (1000, 70)
     )
     assert all(np.array_equal(part, vars(other)[name]) for name, part in vars(one).items())
-
-
-def test_ends_have_the_ranks_of_a_further_row():
-    values = np.arange(1.0, 20.0)
-    residuals = Residuals(values, values, np.ones(19), 0.0)
-    assert residuals.ends(0.9) == (1.0, 19.0) and residuals.ends(0.5) == (5.0, 15.0)
 
 
 def test_offsets_are_exposures():

@@ -60,23 +60,12 @@ def test_weights_are_within_the_gap_of_the_best_and_held_out_scores_come_togethe
         pairs = zip(alone, held, strict=True)
         return ours, [roc_auc_score(y[own], one.decision_function(X[own])) for one, own in pairs], alone
 
-    (ours, theirs, coarse), (exact, same, fine) = both(1e-3), both(1e-9)
+    (ours, theirs, coarse), (exact, same, fine) = both(1e-3), both(1e-7)
     assert np.abs(np.subtract(ours, theirs)).max() > 0.002
     np.testing.assert_allclose(exact, same, rtol=1e-12)
     for one, best in zip(coarse, fine, strict=True):
         apart = np.linalg.norm(weights(one) - weights(best)) / np.sqrt(2.0)  # of two classes: one row, the difference
         assert 0.0 < apart <= np.sqrt(2.0 * one.gap_) + np.sqrt(2.0 * best.gap_)
-
-
-def test_two_classes_have_one_row_and_weights_count_as_often():
-    two = Y != "setosa"
-    weight = np.arange(two.sum()) % 3
-    ours = snb.CrammerSingerSVM(0.5, 1e-6).fit(X[two], Y[two], weight)
-    often = snb.CrammerSingerSVM(0.5, 1e-6).fit(np.repeat(X[two], weight, axis=0), np.repeat(Y[two], weight))
-    assert ours.coef_.shape == (1, 3) and ours.decision_function(X).shape == (150,)
-    np.testing.assert_allclose(ours.coef_, often.coef_, atol=1e-3)
-    double = snb.CrammerSingerSVM(0.25, 1e-6, class_weight={"versicolor": 2.0, "virginica": 2.0})
-    np.testing.assert_allclose(double.fit(X[two], Y[two], weight).coef_, ours.coef_, atol=1e-3)
 
 
 def test_planes_of_another_c_save_reads_and_those_of_other_rows_are_refused():
@@ -89,19 +78,6 @@ def test_planes_of_another_c_save_reads_and_those_of_other_rows_are_refused():
     assert calibrated.n_passes_ == led.n_passes_ and calibrated.predict_proba(X).shape == (150, 3)
     with pytest.raises(ValueError, match="planes of other rows"):
         snb.CrammerSingerSVM(1.0, start=small.planes_).fit(X[1:], Y[1:])
-
-
-@pytest.mark.parametrize(
-    ("options", "y", "words"),
-    [
-        ({"C": 0.0}, Y, r"C=0\.0 should be above 0: 0 leaves the losses no say"),
-        ({"start": "zero"}, Y, "start='zero'"),
-        ({}, np.eye(150, 3, dtype=int), "CrammerSingerSVM needs one label a row"),
-    ],
-)
-def test_what_is_wrong_is_said(options, y, words):
-    with pytest.raises(ValueError, match=words):
-        snb.CrammerSingerSVM(**options).fit(X, y)
 
 
 GRID, FOLDS = [0.03, 0.3], snb.fold_numbers(150, 3)
@@ -176,25 +152,3 @@ def test_the_fit_to_all_rows_keeps_to_a_budget_of_reads():
     models = [snb.CrammerSingerSVMCV([0.3, 30.0], tol=1e-6)]
     found = snb.search(X, Y, families=[], models=models, folds=3, budget="20 reads", show=False)
     assert found.report_.rows <= 20 * 150 and found.best_.n_passes_ <= found.best_.best_params_["max_passes"] <= 9
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"C": []}, "C=.. should be a number above 0, or a list of one at least"),
-        ({"C": [1.0, 0.0]}, r"C\[1\]=0\.0 should be above 0"),
-        ({"scoring": "neg_log_loss"}, "needs probabilities"),
-        ({"folds": 1}, "folds=1"),
-        ({"rule": "per_split"}, "rule='per_split'"),
-        ({"rule": "x"}, "one of 'best', 'parsimonious', 'one_se'$"),
-    ],
-)
-def test_what_is_wrong_of_a_grid_is_said(options, words):
-    with pytest.raises(ValueError, match=words):
-        snb.CrammerSingerSVMCV(**options).fit(X, Y)
-
-
-def test_the_wrong_entry_of_a_grid_is_named():
-    for model in (snb.CrammerSingerSVMCV([0.1, "a"]), snb.SoftmaxRegressionCV([0.1, "a"])):
-        with pytest.raises(TypeError, match=r"(C|l2)\[1\]='a' should be a number"):
-            model.fit(X, Y)

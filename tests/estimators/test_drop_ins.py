@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn import naive_bayes
 from sklearn.base import clone
+from sklearn.neighbors import NearestCentroid
 from sklearn.utils import get_tags
 
 import streamnb as snb
@@ -68,7 +69,6 @@ GRID = [
         {},
         {"alpha": 0.01},
         {"alpha": 7.5, "fit_prior": False},
-        {"class_prior": [0.2, 0.3, 0.5]},
         {"class_prior": [2.0, 3.0, 5.0], "fit_prior": False},
         {"alpha": 0.2, "force_alpha": False},
     )
@@ -182,24 +182,11 @@ def test_too_small_an_alpha_is_raised_with_a_warning(model):
     x, y, _ = data(model)
     with pytest.warns(snb.StreamnbWarning, match="alpha too small will result in numeric errors"):
         ours = model(alpha=0.0, force_alpha=False).fit(x, y)
+    with pytest.warns(snb.StreamnbWarning, match="setting alpha = 1.0e-10. Use `force_alpha=True` to keep"):
+        model(alpha=0.0, force_alpha=False).partial_fit(x, y).partial_fit(x, y)
     same(ours.predict_log_proba(x), model(alpha=1e-10).fit(x, y).predict_log_proba(x))
     with warnings.catch_warnings(action="error"):
         model(alpha=0.0, force_alpha=True).fit(x, y)
-
-
-def test_an_alpha_for_each_feature():
-    x, y, _ = data(snb.BernoulliNB)
-    alpha = np.linspace(0.0, 2.0, 7)
-    ours = snb.BernoulliNB(alpha=alpha, binarize=1.0).fit(x, y)
-    for j in range(1, 7):  # theirs broadcasts it over the classes
-        theirs = naive_bayes.BernoulliNB(alpha=alpha[j], binarize=1.0).fit(x, y)
-        same(ours.feature_log_prob_[:, j], theirs.feature_log_prob_[:, j])
-
-
-def test_one_class_of_complements_uses_its_prior():
-    x, y, _ = data(snb.ComplementNB, n_classes=1)
-    ours, theirs = pair(snb.ComplementNB, class_prior=[0.7])
-    assert_alike(ours.fit(x, y), theirs.fit(x, y), x)
 
 
 def test_normed_complements_stay_finite():
@@ -297,3 +284,54 @@ def test_poisson_without_smoothing_excludes_classes():
     x, y = np.array([[1, 0, 0], [2, 0, 0], [1, 3, 0]]), np.array([0, 0, 1])
     ours = snb.PoissonNB(alpha=0.0).fit(x, y)
     assert ours.predict_proba([[1, 1, 5]]).tolist() == [[0.0, 1.0]]
+
+
+def counts(n_classes, seed=0, n_rows=120, n=15):
+    rng = np.random.default_rng([seed, n_classes])
+    size = 0.7 ** np.arange(n_classes)
+    y = np.concatenate([np.arange(n_classes), rng.choice(n_classes, n_rows - n_classes, p=size / size.sum())])
+    x = rng.poisson(rng.gamma(0.5, 2.0, (n_classes, n))[y])
+    x[:, 0] = 0
+    return x, y, rng.choice([0.5, 1.0, 3.0], n_rows)
+
+
+# --------------------------------------------------------------------------------- nearest shrunken centroids
+
+
+def same_spread(n_classes, n_rows=90, n=8):
+    """Rows whose features all have one pooled within-class standard deviation; classes of unequal size."""
+    x, y, _ = counts(n_classes, n_rows=n_rows, n=n + 1)
+    x = x[:, 1:] + np.random.default_rng(0).normal(size=(n_rows, n))
+    means = np.array([x[y == k].mean(axis=0) for k in range(n_classes)])
+    return x / np.sqrt(((x - means[y]) ** 2).sum(axis=0)) * 20, y
+
+
+def score_tau(threshold, n_rows, n_classes):
+    """The penalty of a threshold: scikit-learn's s is sd + median sd = 2 sd, with divisor N - K."""
+    return threshold * 2 * np.sqrt(n_rows / (n_rows - n_classes))
+
+
+@pytest.mark.parametrize(("n_classes", "threshold"), [(3, 0.1), (3, 1.5), (5, 0.7), (5, 4.0)])
+def test_shrunken_centroids(n_classes, threshold):
+    x, y = same_spread(n_classes)
+    theirs = NearestCentroid(shrink_threshold=threshold).fit(x, y)
+    stats = snb.scan(x, y)
+    tau = score_tau(threshold, len(x), n_classes)
+    ours = snb.solve(stats, snb.Gaussian(var_smoothing=0.0), snb.L1(tau, "score"), priors="uniform")[0]
+    means = stats.sum / stats.weight[:, None]
+    phi = (stats.sum_sq - stats.sum * means).sum(axis=0) / len(x)
+    np.testing.assert_allclose(x.mean(axis=0) + phi * ours.coef_, theirs.centroids_, rtol=1e-9, atol=1e-9)
+    new = np.random.default_rng(2).normal(size=(200, x.shape[1])) * 5 + x.mean(axis=0)
+    np.testing.assert_array_equal(ours.predict(new), theirs.predict(new))
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.7, 1.5, 4.0])
+def test_shrunken_centroids_of_two_classes(threshold):
+    x, y = same_spread(2)
+    theirs = NearestCentroid(shrink_threshold=threshold).fit(x, y)
+    tau = score_tau(threshold, len(x), 2)
+    ours = snb.solve(snb.scan(x, y), snb.Gaussian(var_smoothing=0.0), snb.L1(tau, "score"), priors="uniform")[0]
+    gap = theirs.centroids_[1] - theirs.centroids_[0]
+    phi = 400 / len(x)
+    np.testing.assert_allclose(phi * ours.coef_[0], gap, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(ours.coef_[0] == 0, np.abs(gap) < 1e-12)

@@ -5,7 +5,7 @@ import pytest
 
 import streamnb as snb
 from tests.support.exported import LABELS, SETS, X
-from tests.support.refusals import refused
+from tests.support.refusals import refused, refuses
 
 CASES = [
     (snb.LinearNB(scheme="ovo"), "scheme='ovo' decides by votes"),
@@ -21,27 +21,20 @@ CASES = [
 @pytest.mark.parametrize("ending", ["json", "onnx"])
 def test_what_no_file_holds_is_refused(model, why, ending, tmp_path):
     model.fit(X, LABELS)
-    with refused((ValueError, AttributeError), why):
-        model.export(tmp_path / f"m.{ending}")
-    with refused((ValueError, AttributeError), why):
-        model.to_sklearn()
+    refuses((ValueError, AttributeError), why, lambda: model.export(tmp_path / f"m.{ending}"))
+    refuses((ValueError, AttributeError), why, model.to_sklearn)
     assert not list(tmp_path.iterdir())
 
 
 def test_other_refusals(tmp_path):
     model = snb.LinearNB().fit(X, LABELS)
-    with refused(ValueError, "should end with one of .onnx, .json"):
-        model.export(tmp_path / "m.pkl")
-    with refused(TypeError, "should be the path of a file"):
-        model.export(3)
-    with refused(OSError, "cannot be written"):
-        model.export(tmp_path / "none" / "m.json")
-    with refused(ValueError, "isotonic"):
-        model.calibrate(X, LABELS, method="isotonic").export(tmp_path / "m.json")
+    refuses(ValueError, "should end with one of .onnx, .json", lambda: model.export(tmp_path / "m.pkl"))
+    refuses(TypeError, "should be the path of a file", lambda: model.export(3))
+    refuses(OSError, "cannot be written", lambda: model.export(tmp_path / "none" / "m.json"))
+    refuses(ValueError, "isotonic", lambda: model.calibrate(X, LABELS, method="isotonic").export(tmp_path / "m.json"))
     with refused(ValueError, "two weights each"):
         snb.LinearNB(snb.Beta()).fit(X / 20 + 0.01, SETS[:, 0]).export(tmp_path / "m.json")
-    with refused(ValueError, "not fitted"):
-        snb.LinearNB().export(tmp_path / "m.json")
+    refuses(ValueError, "not fitted", lambda: snb.LinearNB().export(tmp_path / "m.json"))
     assert not list(tmp_path.iterdir())
 
 
@@ -58,7 +51,5 @@ def test_drop_ins_leave_the_package_as_linear_models(name, tmp_path):
 def test_models_that_are_no_one_linear_model_of_columns_say_so(model, tmp_path):
     X, y = np.random.default_rng(0).poisson(2.0, (60, 5)).astype(np.float64), np.arange(60) % 3
     model.fit(X, y)
-    with pytest.raises(TypeError, match=type(model).__name__):
-        model.save(tmp_path / "m.snb", stats=False)
-    with pytest.raises(TypeError, match=type(model).__name__):
-        model.top_features()
+    refuses(TypeError, type(model).__name__, lambda: model.save(tmp_path / "m.snb", stats=False))
+    refuses(TypeError, type(model).__name__, model.top_features)

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import streamnb as snb
-from tests.support.refusals import refused
+from tests.support.refusals import refused, refuses
 
 RNG = np.random.default_rng(0)
 Y = np.array(["a", "b", "c"])[np.arange(60) % 3]
@@ -63,8 +63,7 @@ def test_top_features_and_contrast_have_names_and_both_signs():
 def test_a_model_without_weights_of_its_columns_names_one_that_has():
     model = snb.CategoricalNB().fit(X, Y)
     for asked in (lambda: model.explain(X[:1]), model.top_features):
-        with refused(TypeError, "has no weights of a column for each category; LinearNB"):
-            asked()
+        refuses(TypeError, "has no weights of a column for each category; LinearNB", asked)
 
 
 @pytest.mark.parametrize("options", [{"standardize": True}, {"standardize": True, "transform": "log1p"}, {}], ids=str)
@@ -108,18 +107,12 @@ def test_the_reference_is_explained_against_the_next_class():
 
 def test_what_cannot_be_explained_is_refused():
     model = snb.LinearNB().fit(X, Y)
-    with refused(ValueError, "X has 60 rows; explain is of one"):
-        model.explain(X)
-    with refused(ValueError, "class_='q' is not a class"):
-        model.explain(X[[0]], "q")
-    with refused(ValueError, "against='q' is not a class"):
-        model.contrast("a", "q")
-    with refused(ValueError, "n_features=0"):
-        model.top_features(0)
-    with refused(ValueError, "scheme='ovo' has weights of pairs"):
-        snb.LinearNB(scheme="ovo").fit(X, Y).top_features()
-    with refused(ValueError, "isotonic"):
-        snb.LinearNB().fit(X, Y).calibrate(X, Y, method="isotonic").explain(X[[0]])
+    refuses(ValueError, "X has 60 rows; explain is of one", lambda: model.explain(X))
+    refuses(ValueError, "class_='q' is not a class", lambda: model.explain(X[[0]], "q"))
+    refuses(ValueError, "against='q' is not a class", lambda: model.contrast("a", "q"))
+    refuses(ValueError, "n_features=0", lambda: model.top_features(0))
+    refuses(ValueError, "scheme='ovo' has weights of pairs", snb.LinearNB(scheme="ovo").fit(X, Y).top_features)
+    refuses(ValueError, "isotonic", lambda: snb.LinearNB().fit(X, Y).calibrate(X, Y, method="isotonic").explain(X[[0]]))
     with refused(ValueError, "isotonic"):
         own = snb.LinearNB(snb.Gaussian(covariance="own")).fit(X, Y)
         own.calibrate(X, Y, method="isotonic").explain(X[[0]])

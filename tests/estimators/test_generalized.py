@@ -2,7 +2,6 @@
 
 import json
 from functools import partial
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -13,10 +12,7 @@ from sklearn import linear_model
 from sklearn.metrics import mean_tweedie_deviance
 
 import streamnb as snb
-from streamnb.estimators.newton import ONE, CurvedSums, ExposedSums
-from streamnb.problem.losses import TweedieLoss
-from streamnb.rows.opening import opened
-from streamnb.solving.reading import power_above
+from tests.support.refusals import refuses
 
 rng = np.random.default_rng(0)
 N = 4000
@@ -56,13 +52,6 @@ def test_weights_and_scores_are_those_of_scikit_learn(name, kind):
     means, power = ours.predict(rows), getattr(ours, "power", {"gamma": 2}.get(name, 1))
     deviance = mean_tweedie_deviance(y, means, sample_weight=W, power=power)
     assert ours.evaluate(rows, y, W).mean_deviance == pytest.approx(deviance, rel=1e-9)
-
-
-def test_a_saturated_model_predicts_the_mean_of_each_group():
-    groups = np.eye(6)[CODES[:, 0], 1:]
-    exact = snb.PoissonRegressor(0.0, tol=1e-10).fit(groups, COUNTS, W)
-    means = np.bincount(CODES[:, 0], W * COUNTS) / np.bincount(CODES[:, 0], W)
-    np.testing.assert_allclose(exact.predict(groups), means[CODES[:, 0]], rtol=1e-9)
 
 
 @pytest.mark.parametrize("model", [snb.PoissonRegressor(0.02, tol=1e-9), snb.TweedieRegressor(1.5, 0.02, tol=1e-9)])
@@ -189,8 +178,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("model", "y", "more", "words"), WRONG)
 def test_what_is_wrong_is_named(model, y, more, words):
-    with pytest.raises((ValueError, TypeError), match=words.replace("(", r"\(")):
-        model.fit(SMALL, y, **more)
+    refuses((ValueError, TypeError), words.replace("(", r"\("), lambda: model.fit(SMALL, y, **more))
 
 
 @pytest.mark.parametrize("kind", [snb.PoissonRegressor, snb.AdditiveRegressor])
@@ -207,20 +195,17 @@ def test_models_with_offsets_are_not_judged_as_rates_in_silence(kind, tmp_path):
                 judge(x, y)
             judge(x, y, **given)
             judge(x, y / years, years)
-        with pytest.raises(ValueError, match="before=rows"):
-            fitted.drift(x)
+        refuses(ValueError, "before=rows", fitted.drift, x)
         assert fitted.drift(x, before=x).moved == []
     model.calibrate(x, y, offset=np.log(years)).save(tmp_path / "light.snb", stats=False)
     light, more = snb.load(tmp_path / "light.snb"), {"interval": 0.9, "offset": np.log(years)[:50]}
     assert light.predict(x[:50], **more).tolist() == model.predict(x[:50], **more).tolist()
-    with pytest.raises(ValueError, match="offset should be an array of 50 finite numbers"):
-        light.predict(x[:50], offset=[0.0])
-    with pytest.raises(AttributeError, match="saved with stats=False predicts, and does no more"):
-        light.evaluate(x, y)
+    refuses(ValueError, "offset should be an array of 50 finite numbers", lambda: light.predict(x[:50], offset=[0.0]))
+    refuses(AttributeError, "saved with stats=False predicts, and does no more", lambda: light.evaluate(x, y))
     assert model.fit(x, y).has_offset_ is None
 
 
-@pytest.mark.parametrize("column", [[0.0, 1.0], [1.0, 2.0], [-1.0, 1.0], [10.0, 11.0]])
+@pytest.mark.parametrize("column", [[0.0, 1.0], [10.0, 11.0]])
 def test_a_column_that_is_constant_outside_folds_takes_no_more_reads(column):
     """Without a fold it says what the intercept says; its weight there is 0, as the penalty has it."""
     rng = np.random.default_rng(0)
@@ -233,7 +218,9 @@ def test_a_column_that_is_constant_outside_folds_takes_no_more_reads(column):
     np.testing.assert_allclose(model.deviance_path_, without.deviance_path_, rtol=1e-3)
 
 
-@pytest.mark.parametrize("make", [snb.PoissonRegressorCV, partial(snb.AdditiveRegressor, "poisson", interactions=0)])
+@pytest.mark.parametrize(
+    "make", [partial(snb.PoissonRegressorCV, n_alphas=3), partial(snb.AdditiveRegressor, "poisson", interactions=0)]
+)
 def test_offsets_of_predictions_and_of_judged_rows_are_columns_or_arrays_of_rows_of_any_kind(make, tmp_path):
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({"age": rng.uniform(0.0, 1.0, 400), "log_years": rng.normal(0.0, 0.7, 400)})
@@ -257,50 +244,10 @@ def test_offsets_of_predictions_and_of_judged_rows_are_columns_or_arrays_of_rows
     np.testing.assert_allclose(numbers.predict(frame[["age", "log_years"]], offset="log_years"), expected, rtol=1e-9)
     snb.report(model, path, "claims", tmp_path / "page.html", offset="log_years")
     for wrong, message in (("year", "offset='year'"), ([0.0], "400 rows"), (["a"] * 400, "logarithms of exposures")):
-        with pytest.raises((TypeError, ValueError), match=message):
-            model.predict(path, offset=wrong)
+        refuses((TypeError, ValueError), message, model.predict, path, offset=wrong)
     with pytest.raises(TypeError, match="Ridge has none"):
         snb.evaluate(snb.Ridge().fit(alone, "claims"), alone, "claims", offset=log_years)
-    with pytest.raises(ValueError, match="offset needs a model"):
-        snb.evaluate([1, 0], [1, 0], offset=[0.0, 0.0])
-
-
-HEAVY = np.where(np.arange(N) % 1500 == 7, 2.0**12, 1.0)[:, None]  # few rows have most of the curvature
-READ = {"weights": np.full((15, 2), 0.01), "folds": np.array([-1, -1]), "top": 2.0**60}
-
-
-@pytest.mark.parametrize("heavy", [1.0, HEAVY])
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
-def test_curvatures_are_sums_of_products_in_any_blocks(heavy, kind):
-    values = np.column_stack([rng.normal(size=(N, 12)), X[:, :2]]) * heavy
-    values[::5, 3:] = 0.0  # rows of few values, which are scattered
-    of_loss = TweedieLoss(1.0, "log")
-    weights = READ["weights"] / values.std()
-    asked = CurvedSums.asked(
-        ExposedSums.asked(of_loss, False, None, None),
-        **{**READ, "weights": weights},
-        unit=np.append(power_above(np.abs(values).max(axis=0)), 1.0),
-        bound=2.0**20,
-        step=2.0**-5,
-        every=1,
-        limits=np.full(14, np.inf),
-    )
-    found = []
-    for cuts in ([0, N], [0, 1, 700, 701, 2900, N]):
-        total, source = asked.begun(), opened(kind(values), COUNTS, W, labelled="targets")
-        for start, stop in pairwise(cuts):
-            for block in source.blocks(start, stop):
-                total.add_block(block)
-        found.append(np.tril(total.curvature))
-    assert (found[0] == found[1]).all()
-    columns = np.column_stack([values, np.ones(N)])
-    naive = (columns * (W * np.exp(columns @ weights[:, 0]))[:, None]).T @ columns
-    squares = np.sqrt(np.outer(np.diag(naive), np.diag(naive)))
-    np.testing.assert_allclose(
-        found[0].sum(axis=0) * (2.0**20 / ONE) * np.outer(asked.unit, asked.unit) / squares,
-        np.tril(naive / squares),
-        atol=1e-5,
-    )
+    refuses(ValueError, "offset needs a model", lambda: snb.evaluate([1, 0], [1, 0], offset=[0.0, 0.0]))
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])

@@ -35,14 +35,6 @@ def test_with_a_small_l2_it_is_additive_logistic_regression(two):
     np.testing.assert_allclose(model.predict_proba(X), theirs.predict_proba(indicators), atol=1e-3)
 
 
-def test_of_a_column_that_stands_twice_half_is_taken_from_each():
-    y = X[:, 0] + rng.normal(size=N) > 0.5
-    twice = snb.GeneralizedNB(1e-6, 4, smoothing=1e-9, tol=1e-8, max_passes=300).fit(X[:, [0, 0]], y)
-    bayes = snb.GeneralizedNB(1e12, 4, smoothing=1e-9).fit(X[:, [0, 0]], y)
-    g, corrections = bayes.coef_[0], (twice.coef_ - bayes.coef_)[0]
-    np.testing.assert_allclose(corrections, -(g - g.reshape(2, 4).mean(axis=1).repeat(4)) / 2, atol=1e-4)
-
-
 def test_labels_and_weights():
     weight = np.arange(N) % 3
     labels = snb.GeneralizedNB(1e12, snb.Bins(4)).fit(X, SETS, weight)
@@ -51,17 +43,3 @@ def test_labels_and_weights():
         np.testing.assert_allclose(labels.predict_proba(X)[:, k], alone.predict_proba(bins_of(labels))[:, 1], atol=1e-9)
     model = snb.GeneralizedNB(0.1, 4, max_passes=200).fit(X, Y, weight)
     assert model.column_names_[0].startswith("x0 in (-inf, ") and len(model.column_names_) == 8
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [({"bins": 1}, "bins=1"), ({"smoothing": 0.0}, r"smoothing=0\.0 should be above 0: at 0 a bin without rows")],
-)
-def test_what_is_wrong_is_said(options, words):
-    with pytest.raises(ValueError, match=words):
-        snb.GeneralizedNB(**options).fit(X, Y)
-
-
-def test_reads_that_are_spent_are_said():
-    with pytest.warns(snb.StreamnbWarning, match="max_passes=2 reads were not enough"):
-        snb.GeneralizedNB(0.01, 4, max_passes=2, tol=1e-9).fit(X, Y)

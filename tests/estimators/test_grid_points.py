@@ -22,11 +22,6 @@ def same(found, expected):
     )
 
 
-def test_points_of_a_path():
-    path = snb.solve(snb.scan(X, y), "poisson", PENALTY)
-    assert same(path.grid, POINTS)
-
-
 def test_points_of_a_choice_and_of_its_file(tmp_path):
     model = snb.LinearNBCV("poisson", PENALTY, folds=2).fit(X, y)
     model.save(tmp_path / "now.snb")

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as of_numpy
 
@@ -26,7 +26,6 @@ def said(model, *rows, **options):
     return [str(one.message) for one in caught if issubclass(one.category, snb.StreamnbWarning)]
 
 
-@settings(max_examples=30)
 @given(CODES, CODES, st.sampled_from([np.asarray, sp.csr_array]), st.booleans())
 @pytest.mark.filterwarnings("ignore::streamnb.core.messages.StreamnbWarning")
 def test_new_categories_count_as_in_a_fit_of_all_rows(first, more, form, mixed):

@@ -6,7 +6,7 @@ import pytest
 import scipy.stats
 
 import streamnb as snb
-from tests.support.refusals import refused
+from tests.support.refusals import refuses
 
 RNG = np.random.default_rng(0)
 Y = np.array(["a", "b", "c"])[np.arange(60) % 3]
@@ -61,7 +61,5 @@ def test_what_is_constant_tells_nothing_and_wrong_arguments_are_named():
     frame = FRAME.assign(x=1.0)
     model = snb.LinearNB(snb.Gaussian(covariance="full")).fit(frame, Y)
     assert "x" not in set(model.top_features(9)["feature"]) | set(model.explain(frame[:1])["feature"])
-    with refused(ValueError, "class_='d' is not a class"):
-        model.contrast("d", "a")
-    with refused(ValueError, "X has 2 rows; explain is of one"):
-        model.explain(frame[:2])
+    refuses(ValueError, "class_='d' is not a class", lambda: model.contrast("d", "a"))
+    refuses(ValueError, "X has 2 rows; explain is of one", lambda: model.explain(frame[:2]))

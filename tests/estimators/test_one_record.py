@@ -11,7 +11,7 @@ import pytest
 import streamnb as snb
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.text import TextEncoding
-from tests.support.refusals import refused
+from tests.support.refusals import refuses
 from tests.support.saved_kinds import HERE, KINDS, SEQUENCES, TABLE, TEXTS, X
 
 MODELS = {name: path for path in sorted(HERE.glob("v2-*.snb")) if (name := path.stem[3:]) in KINDS}
@@ -81,7 +81,7 @@ def test_tables_of_all_kinds_of_columns(way):
     shares = model.predict_proba(FRAME)
     forms = [FRAME.to_dict("records"), FRAME.assign(day=FRAME["day"].astype(str)).to_dict("records")]
     forms.append(FRAME.astype(object).to_dict("records"))
-    for row in range(0, N, 13):
+    for row in range(0, N, 40):
         for records in forms:
             assert list(model.predict_proba_one(records[row]).values()) == shares[row].tolist()
         record = {**forms[0][row], "day": forms[0][row]["day"].to_pydatetime(), "more": [1]}
@@ -139,10 +139,8 @@ def test_what_is_no_record_is_refused_by_name():
         (texts, ["ash"], TypeError, "string"),
     ]:
         for method in (model.predict_one, model.predict_proba_one):
-            with refused(error, what):
-                method(wrong)
-    with pytest.raises(AttributeError, match="predict_proba"):
-        snb.load(MODELS["margin-classifier"]).predict_proba_one(X[0])
+            refuses(error, what, method, wrong)
+    refuses(AttributeError, "predict_proba", lambda: snb.load(MODELS["margin-classifier"]).predict_proba_one(X[0]))
     with pytest.warns(snb.StreamnbWarning, match="1 of 1 values of 'colour' were not seen in fit"):
         table.predict_one({**record, "colour": "pink"})
     expected = table.predict_proba_one({**record, "day": datetime.datetime(2024, 3, 1)})
@@ -167,5 +165,5 @@ def test_changed_models_answer_anew_and_threads_share_one():
     table = snb.AdditiveClassifier(1, l2=1.0).fit(FRAME.drop(columns=["note", "day"]), Y)
     shares, records = table.predict_proba(FRAME), FRAME.to_dict("records")
     with ThreadPoolExecutor(1000) as pool:
-        found = list(pool.map(table.predict_proba_one, records * 5))
-    assert np.array_equal([list(one.values()) for one in found], np.tile(shares, (5, 1)))
+        found = list(pool.map(table.predict_proba_one, records))
+    assert np.array_equal([list(one.values()) for one in found], shares)

@@ -56,11 +56,6 @@ def test_points_that_have_not_converged_are_told(system, monkeypatch):
         path.warn(alphas[1:])
 
 
-def test_one_standard_error_takes_a_larger_alpha():
-    errors = np.array([[3.0, 5.0], [1.1, 2.0], [1.0, 1.9], [1.5, 1.6]])
-    assert (paths.chosen_number(errors, "best"), paths.chosen_number(errors, "one_se")) == (2, 1)
-
-
 @pytest.mark.parametrize("wrong", [-0.1, 1.5, "l1", [], [0.5, 2.0], True, None])
 def test_shares_outside_0_and_1_are_refused(wrong):
     with pytest.raises(ValueError, match="l1_ratio"):

@@ -10,8 +10,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import streamnb as snb
+from streamnb.estimators.classifier import Classifier, check_parameters
 from streamnb.models import on_demand
 from streamnb.solving import weight_paths
+from tests.support.refusals import refuses
 
 rng = np.random.default_rng(0)
 y = np.arange(40) % 3
@@ -75,8 +77,11 @@ def test_every_name_of_each_estimator_and_of_pipelines_of_it_can_be_touched(esti
     walk(getattr(estimator, "stats_", estimator))
 
 
-@pytest.mark.parametrize("options", [{}, {"scheme": "ovo"}, {"family": snb.Laplace(1.0), "scheme": "ovo"}], ids=str)
-@pytest.mark.parametrize("penalty", [None, snb.L1(0.3), snb.L2(1.0)], ids=str)
+@pytest.mark.parametrize(
+    ("penalty", "options"),
+    [(None, {}), (snb.L1(0.3), {"scheme": "ovo"}), (snb.L2(1.0), {"family": snb.Laplace(1.0), "scheme": "ovo"})],
+    ids=str,
+)
 def test_every_name_of_a_model_whose_weights_are_not_held_can_be_touched(penalty, options, monkeypatch):
     monkeypatch.setattr(weight_paths, "PAIRS_BYTES", 0)
     monkeypatch.setattr(on_demand, "NUMBERS", 1000)
@@ -86,10 +91,8 @@ def test_every_name_of_a_model_whose_weights_are_not_held_can_be_touched(penalty
     there = walk(model)
     assert "coef_" not in there and "intercept_" in there
     assert "coef_" not in walk(model._model)
-    with pytest.raises(AttributeError, match=r"coef_ would take .* and 500 features; predictions compute"):
-        _ = model.coef_
-    with pytest.raises(MemoryError, match="coef_ would take"):
-        _ = model.coef_
+    refuses(AttributeError, r"coef_ would take .* and 500 features; predictions compute", lambda: model.coef_)
+    refuses(MemoryError, "coef_ would take", lambda: model.coef_)
 
 
 @pytest.mark.parametrize("kind", [snb.MultinomialNB, snb.BernoulliNB, snb.PoissonNB, snb.FeatureSelector])
@@ -109,8 +112,7 @@ def test_what_cannot_be_computed_is_missing_and_says_why():
     model = snb.LinearNB("poisson", priors=[0.5, 0.5]).partial_fit(X, y)  # a third class came
     assert not hasattr(model, "coef_") and "coef_" not in dir(model)
     for error in (AttributeError, ValueError):
-        with pytest.raises(error, match="priors has shape"):
-            _ = model.coef_
+        refuses(error, "priors has shape", lambda: model.coef_)
     with pytest.raises(ValueError, match="priors has shape") as refused:
         model.predict(X)
     assert type(refused.value) is ValueError
@@ -121,8 +123,7 @@ def test_what_cannot_be_computed_is_missing_and_says_why():
     assert type(refused.value) is ValueError
     with pytest.raises(AttributeError, match=r"'feature_log_prob_' follows from the statistics; .* with refit"):
         nb.feature_log_prob_ = 0.0
-    with pytest.raises(ValueError, match="these statistics lack the moment 'sum_sq'"):
-        _ = nb.stats_.sum_sq
+    refuses(ValueError, "these statistics lack the moment 'sum_sq'", lambda: nb.stats_.sum_sq)
     assert not hasattr(nb.stats_, "sum_sq")
 
 
@@ -132,3 +133,32 @@ def test_what_cannot_be_computed_is_missing_and_says_why():
 def test_wrong_parameters_are_for_fit_to_report(wrong):
     walk(snb.LinearNB(**wrong))
     walk(snb.LinearNBCV(**wrong))
+
+
+REQUIRED = {"HierarchyNB": {"hierarchy": {"dog": "animal"}}, "StackedNB": {"families": ["poisson"]}}
+CLASSES = {name: value for name in snb.__all__ if isinstance(value := getattr(snb, name), type)}
+CLASSIFIERS = [name for name, value in CLASSES.items() if issubclass(value, Classifier)]
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_every_parameter_with_a_check_is_named_where_it_is_wrong(name):
+    kind, required = CLASSES[name], REQUIRED.get(name, {})
+    check_parameters(kind(**required))  # defaults are right
+    for parameter in kind._checks.keys() & kind(**required).get_params().keys():
+        with pytest.raises((ValueError, TypeError), match=f"^{parameter}='wrong'"):
+            check_parameters(kind(**required, **{parameter: "wrong"}))
+
+
+def test_a_parameter_that_is_no_attribute():
+    model = snb.LinearNB(transform="sqrt")
+    assert model.get_params()["transform"] == "sqrt" and not hasattr(model, "transform")
+
+
+TAUS = {"no tau": snb.L1(), "a grid of 2 taus": snb.L2(1.0) + snb.L1([1.0, 2.0])}
+
+
+@pytest.mark.parametrize("what", TAUS)
+def test_one_model_has_one_tau(what):
+    for kind in (snb.LinearNB, snb.TreeNB):
+        with pytest.raises(ValueError, match=f"has {what}, but {kind.__name__} fits one model; give one tau"):
+            check_parameters(kind(penalty=TAUS[what]))

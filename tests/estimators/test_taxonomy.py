@@ -8,6 +8,7 @@ import streamnb as snb
 from streamnb.models import ranks
 from streamnb.rows import line_files
 from tests.support.reference_kmers import fasta, fastq
+from tests.support.refusals import refuses
 
 RNG = np.random.default_rng(0)
 
@@ -77,13 +78,10 @@ def test_a_read_without_kmers_is_unassigned(model):
 def test_models_and_rows_that_are_no_counts_are_refused(model):
     X, y = np.array([[3.0, 0.5], [0.0, 4.0], [1.0, 1.0]]), ["a", "b", "c"]
     for other in (snb.LinearNB("multinomial", idf=True), snb.LinearNB("poisson"), snb.LinearNB("gaussian")):
-        with pytest.raises(ValueError, match="draws from counts: it needs a multinomial model"):
-            other.fit(X, y).predict_ranks(X)
-    with pytest.raises(ValueError, match="no whole number"):
-        snb.LinearNB("multinomial").fit(X, y).predict_ranks(X)
+        refuses(ValueError, "draws from counts: it needs a multinomial model", other.fit(X, y).predict_ranks, X)
+    refuses(ValueError, "no whole number", lambda: snb.LinearNB("multinomial").fit(X, y).predict_ranks(X))
     for wrong in ({"confidence": 2.0}, {"draws": 0}, {"seed": 0.5}):
-        with pytest.raises((ValueError, TypeError), match=next(iter(wrong))):
-            model.predict_ranks(READS, **wrong)
+        refuses((ValueError, TypeError), next(iter(wrong)), model.predict_ranks, READS, **wrong)
 
 
 def test_two_classes_and_reads_without_a_kmer():

@@ -8,6 +8,7 @@ from sklearn.datasets import load_wine
 from sklearn.multioutput import MultiOutputClassifier
 
 import streamnb as snb
+from tests.support.refusals import refuses
 
 rng = np.random.default_rng(4)
 Y = np.array(["ash", "birch", "cedar"])[rng.integers(0, 3, 150)]
@@ -77,34 +78,9 @@ def test_a_class_that_is_not_there_yet_is_never_decided():
     np.testing.assert_allclose(model.predict_proba(X)[:, :3], snb.TreeNB().fit(X, Y).predict_proba(X), atol=1e-12)
     assert not model.predict_proba(X)[:, 3].any()
     first = snb.TreeNB().partial_fit(X[Y == "ash"], Y[Y == "ash"])
-    with pytest.raises(ValueError, match="one class only"):
-        first.predict(X)
+    refuses(ValueError, "one class only", lambda: first.predict(X))
     both = first.partial_fit(X[Y != "ash"], Y[Y != "ash"])
     np.testing.assert_array_equal(both.predict(X), snb.TreeNB().fit(X, Y).predict(X))
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"strength": 0}, "strength=0 should be above 0"),
-        ({"strength": "auto"}, "strength='auto' should be 'evidence', or a number above 0"),
-        ({"strength": -1}, "strength=-1 should be above 0"),
-        ({"smoothing": 0}, "smoothing=0 should be above 0"),
-        ({"family": "poisson"}, "family='poisson'"),
-        ({"transform": "log1p"}, r"transform='log1p' should be None, or bins such as snb.Bins\(4\)"),
-        ({"significance_level": 0}, "significance_level=0 should be between 0 and 1, .* None takes edges"),
-        ({"significance_level": 1.5}, r"significance_level=1\.5 should be between 0 and 1"),
-        ({"significance_level": "x"}, "significance_level='x' should be between 0 and 1, .* None takes"),
-        ({"max_features": 0}, "max_features=0"),
-        ({"penalty": snb.Decorrelation(1.0)}, "not defined for TreeNB; it should be L1, L2, TopK, Separable"),
-        ({"penalty": snb.L1(1.0), "transform": snb.Bins(3)}, "is of columns of presence, .* should be None"),
-        ({"priors": [0.5, 0.5]}, "priors"),
-    ],
-    ids=str,
-)
-def test_wrong_parameters_are_refused(options, words):
-    with pytest.raises(ValueError, match=words):
-        snb.TreeNB(**options).fit(X, Y)
 
 
 def test_wrong_rows_are_refused():
@@ -112,8 +88,7 @@ def test_wrong_rows_are_refused():
         snb.TreeNB().fit(X, np.full(150, "ash"))
     with pytest.raises(ValueError, match="row 3, column 2"):
         snb.TreeNB().fit(np.where(np.arange(750).reshape(150, 5) == 17, np.nan, X), Y)
-    with pytest.raises(ValueError, match="not a category number"):
-        snb.TreeNB(family="categorical").fit(X + 0.5, Y)
+    refuses(ValueError, "not a category number", lambda: snb.TreeNB(family="categorical").fit(X + 0.5, Y))
     with pytest.warns(snb.StreamnbWarning, match="no column varies: .* give transform=snb.Bins"):
         snb.TreeNB().fit(X + 1.0, Y)
     with pytest.raises(ValueError, match=r"TreeNB takes one label a row: sklearn.multioutput.MultiOutputClassifier\("):
@@ -123,12 +98,9 @@ def test_wrong_rows_are_refused():
     with pytest.raises(MemoryError, match=r"2.0 MB.* memory_limit allows 10.0 kB; use max_features=") as refused:
         snb.TreeNB().fit(sp.random_array((150, 500), rng=rng), Y, memory_limit="10kB")
     assert "pooled" not in str(refused.value)
-    with pytest.raises(ValueError, match="read"):
-        snb.TreeNB(max_features=2).fit(iter([(X, Y)]), keep="no")
+    refuses(ValueError, "read", lambda: snb.TreeNB(max_features=2).fit(iter([(X, Y)]), keep="no"))
     model = snb.TreeNB().fit(X, Y)
     with pytest.raises(ValueError, match="max_features=2: what is done to rows is learned before the scan"):
         model.refit(max_features=2)
-    with pytest.raises(ValueError, match=r"binarize=1\.0 is applied in the scan"):
-        model.refit(binarize=1.0)
-    with pytest.raises(ValueError, match="5 features"):
-        model.predict(X[:, :3])
+    refuses(ValueError, r"binarize=1\.0 is applied in the scan", lambda: model.refit(binarize=1.0))
+    refuses(ValueError, "5 features", lambda: model.predict(X[:, :3]))

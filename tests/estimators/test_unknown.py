@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import streamnb as snb
-from tests.support.refusals import refused
+from tests.support.refusals import refused, refuses
 
 N = 240
 KIND = np.array(["B", "NK", "T", "mono"])[np.arange(N) % 4]
@@ -80,8 +80,7 @@ def test_annotate_takes_it_and_files_keep_it(tmp_path):
         assert changed.unknown_below_ is None
     calibrated.save(tmp_path / "c.snb")
     for each in (calibrated, snb.load(tmp_path / "c.snb")):
-        with refused(ValueError, "calibrated after its fit"):
-            each.choose_unknown_below(X, KIND)
+        refuses(ValueError, "calibrated after its fit", each.choose_unknown_below, X, KIND)
     assert calibrated.refit().choose_unknown_below(X, KIND)["named"].notna().all()
 
 
@@ -130,12 +129,9 @@ def test_bad_arguments_are_refused():
         "folds=241 are more than the 240 rows": lambda: model.choose_unknown_below(X, KIND, folds=241),
         "groups should have one entry for each row": lambda: model.choose_unknown_below(X, KIND, groups=[1, 2]),
     }.items():
-        with refused(ValueError, words):
-            call()
-    with refused(TypeError, "X is in Dask"):
-        model.choose_unknown_below(dask.array.from_array(X), KIND)
-    with refused(NotFittedError, "not fitted yet"):
-        snb.LinearNB().choose_unknown_below(X, KIND)
+        refuses(ValueError, words, call)
+    refuses(TypeError, "X is in Dask", lambda: model.choose_unknown_below(dask.array.from_array(X), KIND))
+    refuses(NotFittedError, "not fitted yet", lambda: snb.LinearNB().choose_unknown_below(X, KIND))
     parity, donor = np.arange(N) % 2, np.arange(N) // 2 % 2
     other_way = np.where(parity == donor, "B", "T")  # what one donor teaches is wrong for the other
     model = snb.LinearNB().fit(np.eye(2)[parity], other_way)

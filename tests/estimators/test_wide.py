@@ -64,8 +64,3 @@ def test_what_needs_products_is_refused(options):
 def test_too_few_reads_are_told():
     with pytest.warns(snb.StreamnbWarning, match="have not converged after max_passes=2 reads"):
         snb.Ridge(1e-6, solver="conjugate_gradients", max_passes=2).fit(X, Y[:, 0])
-
-
-def test_wide_rows_take_conjugate_gradients_by_themselves():
-    wide = sp.random_array((50, 5000), density=0.01, rng=rng, format="csr")
-    assert snb.Ridge(1.0).fit(wide, np.arange(50.0)).n_passes_ > 0

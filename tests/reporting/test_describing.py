@@ -7,6 +7,7 @@ import scipy.sparse as sp
 import streamnb as snb
 from streamnb.reporting.describing import MOST_FEATURES, described
 from streamnb.reporting.drawing import with_bins_in_words
+from streamnb.reporting.facts import LONGEST, Share, number, shown
 from tests.reporting.conftest import rows, several
 
 
@@ -76,3 +77,39 @@ def test_the_same_rows_have_one_fingerprint(two):
     again = snb.LinearNBCV(folds=2).fit(rows(), "late")
     prints = [dict(described(model).made)["fingerprint of the training rows"] for model in (two[0], again)]
     assert prints[0] == prints[1]
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        ("late", "late"),
+        (3, "3"),
+        (True, "True"),
+        ("two\nlines\t", "two lines"),
+        ("a\x00b\ud800", "a b"),
+        ("", "(empty)"),
+    ],
+)
+def test_names_are_text_of_one_line(name, text):
+    assert shown(name) == text
+
+
+def test_long_names_are_cut():
+    assert shown("x" * 10_000) == "x" * (LONGEST - 1) + "…"
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        (3, "3"),
+        (12345, "12,345"),
+        (0.12345, "0.1235"),
+        (-2.5, "−2.5"),
+        (1.5e-7, "1.5e−07"),
+        (np.nan, "–"),
+        ("x", "x"),
+        (Share(0.5), "50.0 %"),
+    ],
+)
+def test_numbers_as_text(value, text):
+    assert number(value) == text

@@ -1,5 +1,6 @@
 """What all pictures share: axes, colours, names of features and of rows of weights."""
 
+import re
 import sys
 
 import numpy as np
@@ -9,6 +10,9 @@ from matplotlib import pyplot as plt
 import streamnb as snb
 from streamnb.problem.schemes import as_scheme
 from streamnb.reporting import drawing
+from streamnb.reporting.drawing import COLOURS
+from streamnb.reporting.svg import drawn, for_page
+from tests.support.refusals import refuses
 
 CLASSES = np.array(["a", "b", "c"])
 
@@ -57,8 +61,7 @@ def test_rows_of_weights_are_found_by_their_names():
     assert (drawing.title_of("c"), drawing.title_of(("a", "c"))) == ("class c", "c against a")
     assert drawing.title_of("class_0") == "class_0"
     for scheme, label in ((ovr, None), (ovr, "d"), (ovo, ("c", "a"))):
-        with pytest.raises(ValueError, match=r"has no row of weights; it should be one of .*'a'"):
-            drawing.row_of(scheme, CLASSES, label)
+        refuses(ValueError, r"has no row of weights; it should be one of .*'a'", drawing.row_of, scheme, CLASSES, label)
 
 
 def test_axes_say_what_tau_is():
@@ -73,8 +76,7 @@ def test_axes_say_what_tau_is():
 def test_what_are_no_axes_or_properties_of_lines_is_refused():
     with pytest.raises(TypeError, match=r"ax is of type ndarray; .* of an array of axes give one, such as axes\[0\]"):
         drawing.axes(plt.subplots(1, 2)[1])
-    with pytest.raises(TypeError, match=r"ax is of type int; it should be axes of matplotlib$"):
-        drawing.axes(3)
+    refuses(TypeError, r"ax is of type int; it should be axes of matplotlib$", lambda: drawing.axes(3))
     drawing.check_line_properties({"lw": 2, "color": "k", "label": "a"})
     path = snb.solve(snb.scan(np.eye(2), [0, 1]), "poisson", snb.L1([0.0, 1.0]))
     with pytest.raises(TypeError, match="against= is no argument of this display, nor a property of its lines"):
@@ -98,3 +100,51 @@ def test_a_legend_is_beside_the_axes_once():
     for title in ("first", "second"):
         drawing.legend_beside(ax, [line], title)
     assert [legend.get_title().get_text() for legend in ax.figure.legends] == ["second"]
+
+
+def lines(ax):
+    ax.plot([0, 1], [0, 1], "--", color=COLOURS[1], label="<b> & #0072b2")
+    ax.plot([0, 1], [1, 0], ":", color="0.5", label="grey")
+    ax.set_title("what is\nto be seen", loc="left")
+    ax.set_xlabel("id=\"x\" style='fill: #d55e00'", fontsize="x-small")
+    ax.legend()
+
+
+def test_titles_and_legends_are_taken_off():
+    found = drawn(lines, "one")
+    assert found.finding == "what is to be seen"
+    assert [(one.text, one.colour, one.dashes) for one in found.legend] == [
+        ("<b> & #0072b2", "var(--c2)", "6 3"),
+        ("grey", "var(--muted)", "2 3"),
+    ]
+    assert "to be seen" not in found.svg and "grey" not in found.svg
+
+
+def test_colours_and_names_are_those_of_the_page_and_text_is_left_alone():
+    svg = drawn(lines, "one").svg
+    assert "var(--c2)" in svg and "currentColor" in svg and "font-family" not in svg and "<style" not in svg
+    assert "style='fill: #d55e00'" in svg.replace("&#39;", "'").replace("&quot;", '"')
+    tags = "".join(re.findall("<[^>]*>", svg))
+    assert not re.findall("#[0-9a-f]{6}", tags)
+    names = re.findall(r' id="([^"]+)"', tags)
+    assert names and all(name.startswith("one-") for name in names)
+    assert set(re.findall(r'(?:url\(|href=")#([^")]+)', tags)) == set(names)
+
+
+def test_a_display_with_a_figure_of_its_own_is_drawn():
+    from matplotlib import pyplot
+
+    class Own:
+        def __init__(self):
+            self.figure_, ax = pyplot.subplots()
+            ax.set_title("own", loc="left")
+
+    assert drawn(lambda ax: Own(), "one").finding == "own"
+    assert not pyplot.get_fignums()
+
+
+@pytest.mark.parametrize(
+    "colour, page", [("#ffffff", "var(--faint)"), ("#000000", "currentColor"), ("#123456", "#123456")]
+)
+def test_colours(colour, page):
+    assert page in for_page(f'<svg width="1pt" height="1pt" viewBox="0 0 1 1" style="fill: {colour}"></svg>', "x")

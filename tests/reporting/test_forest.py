@@ -6,8 +6,8 @@ import pytest
 
 import streamnb as snb
 from streamnb.reporting.forest import LONGEST, Forest
-from streamnb.selection.score_table import split_interval
 from tests.reporting.displays import title
+from tests.support.refusals import refuses
 
 COLUMNS = ["column", "slice", "n_rows", "metric", "value", "low", "high", "whole"]
 
@@ -30,8 +30,7 @@ def test_values_stand_one_below_the_other():
     assert (
         Forest(["a"], [1.0], [0.9], [1.1], line=0.0, axis="x", finding="t").plot(shown.ax_, marker="s").ax_ is shown.ax_
     )
-    with pytest.raises(TypeError, match="size= is no argument of this display"):
-        shown.plot(size=3)
+    refuses(TypeError, "size= is no argument of this display", lambda: shown.plot(size=3))
 
 
 def test_slices_of_a_frame_the_worst_on_top():
@@ -41,8 +40,7 @@ def test_slices_of_a_frame_the_worst_on_top():
     assert title(shown) == "accuracy is worst for ward = w0: 0.700 [0.660, 0.740], against 0.800 for all rows"
     many = snb.SlicesDisplay.from_frame(slices(LONGEST + 2))
     assert len(many.names) == LONGEST and "(2 better slices are not shown)" in " ".join(many.finding.split())
-    with pytest.raises(ValueError, match="metric='recall'"):
-        snb.SlicesDisplay.from_frame(both, metric="recall")
+    refuses(ValueError, "metric='recall'", lambda: snb.SlicesDisplay.from_frame(both, metric="recall"))
     with pytest.raises(ValueError, match="metric='accuracy' has no value for any slice"):
         snb.SlicesDisplay.from_frame(slices().assign(value=np.nan))
 
@@ -61,20 +59,6 @@ def test_differences_that_are_sure_are_named():
     assert said((-0.1, 0.3), (-0.2, 0.1)) == "accuracy: no model is known to differ from base"
     assert said((0.1, 0.3), (-0.2, 0.1)) == "accuracy: m0 differs from base, by 0.200 [0.100, 0.300] (p < 0.05, Holm)"
     assert said((0.1, 0.3), (-0.5, -0.1)).startswith("accuracy: 2 models differ from base, m1 most, by -0.300")
-
-
-def test_means_and_folds_stand_beside_the_names():
-    scores = [np.array([0.8, 0.9]), np.array([0.5, np.nan])]
-    display = snb.SearchDisplay(["good", "poor"], scores, "accuracy").plot(color="black")
-    np.testing.assert_allclose(display.means_.get_xdata(), [0.85, 0.5])
-    np.testing.assert_array_equal(display.means_.get_ydata(), [1, 0])
-    assert len(display.folds_.get_xdata()) == 4 and display.means_.get_color() == "black"
-    assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["good", "poor"]
-    assert display.ax_.get_xlabel() == "accuracy\nmean, 95 % (approximate), and each fold (grey)"
-    assert [text.get_text() for text in display.ax_.texts] == ["0.850", "0.500"]
-    assert title(display) == "The best has 0.850; no other comes up to its worst fold"
-    assert display.ax_.get_legend() is None
-    np.testing.assert_allclose(display.whiskers_.get_segments()[0][:, 0], split_interval(scores[0], 2))
 
 
 def test_candidates_are_named_in_words_and_those_left_out_are_counted():

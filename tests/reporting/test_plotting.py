@@ -82,18 +82,6 @@ def test_the_path_of_an_estimator_leads_through_it(penalty):
     assert (display.chosen is None) == (penalty is None)
 
 
-def test_the_path_of_top_k_shows_what_it_keeps(stats):
-    path = snb.solve(stats, "poisson", snb.TopK([1, 2, 5]))
-    display = snb.RegularizationPathDisplay.from_path(path, 4)
-    assert [np.count_nonzero([line.get_ydata()[i] for line in display.lines_]) for i in range(3)] == [1, 2, 5]
-
-
-def test_refit_moves_the_chosen_tau(model):
-    chosen = snb.RegularizationPathDisplay.from_estimator(model, 0).chosen
-    assert chosen == model.best_params_["l1"]
-    assert f"chosen: {chosen:.3g}" in names_of(snb.RegularizationPathDisplay.from_estimator(model, 0))
-
-
 def test_two_classes_and_indicators_have_paths():
     binary = snb.LinearNB("bernoulli").fit(X[two], y[two])
     assert "class 1" in snb.RegularizationPathDisplay.from_estimator(binary).ax_.get_ylabel()
@@ -164,11 +152,6 @@ def test_of_many_classes_the_best_and_the_worst_are_named():
     assert len(display.lines_) == 100 and len(display.roc_auc) == 130
 
 
-def test_classes_without_rows_have_no_curve(model):
-    few = y_test < 3
-    assert sorted(snb.RocDisplay.from_estimator(model, X_test[few], y_test[few]).lines_) == [0, 1, 2]
-
-
 # ---- confusion matrix ------------------------------------------------------------------------------------------------
 
 
@@ -187,22 +170,6 @@ def test_confusion_matrix_of_many_classes_has_no_numbers():
     display = snb.ConfusionMatrixDisplay.from_evaluation(snb.evaluate(labels, labels))
     assert display.text_ is None
     assert [text.get_text() for text in display.ax_.get_xticklabels()] == [str(k) for k in range(0, 50, 2)]
-
-
-# ---- telling features ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-def test_bars_are_the_largest_weights(sparse):
-    model = snb.LinearNB("poisson", snb.L1(8.0, scale="score")).fit(pd.DataFrame(X, columns=PIXELS), y)
-    coef = model.coef_[5].copy()
-    display = snb.TellingFeaturesDisplay.from_estimator(model.sparsify() if sparse else model, 5, n_features=7)
-    largest = np.argsort(-np.abs(coef), kind="stable")[:7]
-    largest = largest[np.argsort(-coef[largest], kind="stable")]  # those for the class on top
-    np.testing.assert_array_equal([bar.get_width() for bar in display.bars_[0]], coef[largest])
-    assert [text.get_text() for text in display.ax_.get_yticklabels()] == [PIXELS[j] for j in largest]
-    top, bottom = (display.bars_[0][i].get_y() for i in (0, -1))
-    assert display.ax_.transData.transform((0, top))[1] > display.ax_.transData.transform((0, bottom))[1]
 
 
 # ---- what all pictures keep to ---------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import streamnb as snb
+from tests.support.refusals import refuses
 
 rng = np.random.default_rng(0)
 Y = rng.integers(0, 2, 80)
@@ -32,7 +33,5 @@ def test_the_score_stands_against_the_number_of_features():
 def test_what_has_no_curve_is_refused():
     with pytest.raises(ValueError, match="by='relief' judges no models"):
         snb.SelectionDisplay.from_estimator(snb.FeatureSelector("relief", 1).fit(X, Y))
-    with pytest.raises(TypeError, match=r"should be a fitted snb\.FeatureSelector"):
-        snb.SelectionDisplay.from_estimator(None)
-    with pytest.raises(TypeError, match="ranking is of type list"):
-        snb.SelectionDisplay.from_ranking([])
+    refuses(TypeError, r"should be a fitted snb\.FeatureSelector", lambda: snb.SelectionDisplay.from_estimator(None))
+    refuses(TypeError, "ranking is of type list", lambda: snb.SelectionDisplay.from_ranking([]))

@@ -32,18 +32,10 @@ def test_what_takes_neither_penalty_nor_smoothing_stands_there_once(covariance):
     assert len(found) == 1 and found[0].penalty is None
 
 
-def test_what_cannot_be_is_left_out_with_its_reason():
-    found, left_out = settings("neg_log_loss", families=["poisson"], schemes=["joint", "ovo"], penalties=[None])
-    assert [one.name for one in found] == ["poisson"] and "probabilities" in left_out["poisson, scheme=ovo"]
-
-
 def test_columns_of_mixed_families_may_have_names():
     mixed = snb.Mixed({"poisson": ["a"], "gaussian": ...})
     (found,), _ = settings(families=[mixed], penalties=[None])
     assert found.on(np.array(["b", "a"], object), None).family.parts(2)[0][1] == slice(1, 2)
-
-
-# ---- defaults --------------------------------------------------------------------------------------------------------
 
 
 def candidates_of(X):

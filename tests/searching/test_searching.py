@@ -174,12 +174,6 @@ def test_what_is_wrong_is_said(options, kind, words):
         snb.search(X, Y, **{**QUIET, **options})
 
 
-def test_a_fold_without_a_class_is_said():
-    rare = np.where(np.arange(N) == 5, "yew", Y)
-    with pytest.warns(snb.StreamnbWarning, match="2 of 3 folds lack rows of .*yew"):
-        snb.search(X, rare, families=["poisson"], penalties=[None], **QUIET)
-
-
 def test_seconds_are_those_of_all_that_was_done():
     began = time.perf_counter()
     found = snb.search(X, Y, families=["gaussian"], penalties=[None], models=[snb.AdditiveClassifier(0)], **QUIET)

@@ -10,6 +10,7 @@ import streamnb as snb
 from streamnb.kernels import compiler
 from streamnb.searching import warming
 from tests.support.processes import python
+from tests.support.refusals import refuses
 
 USUAL = """
 import json, warnings
@@ -84,11 +85,9 @@ def test_it_prints_what_it_did_and_returns_the_folder(one_fit, capsys):
 
 def test_a_folder_that_cannot_be_written_to_is_refused_first(one_fit):
     one_fit.touch()
-    with pytest.raises(OSError, match=r"lost: they cannot be kept in '.*kept' \(File exists\); set NUMBA_CACHE_DIR"):
-        warming.warm()
+    refuses(OSError, r"lost: they cannot be kept in '.*kept' \(File exists\); set NUMBA_CACHE_DIR", warming.warm)
 
 
 def test_nothing_is_compiled_where_kernels_are_interpreted(one_fit, monkeypatch):
     monkeypatch.setattr(compiler.flags, "DISABLE_JIT", 1)
-    with pytest.raises(ValueError, match="NUMBA_DISABLE_JIT is set"):
-        warming.warm()
+    refuses(ValueError, "NUMBA_DISABLE_JIT is set", warming.warm)

@@ -4,14 +4,15 @@ import inspect
 import itertools
 import json
 import math
-import struct
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
+import zarr
 
 import benchmarks
 import streamnb as snb
@@ -28,6 +29,9 @@ from benchmarks import (
     scaling,
     simulated_cluster,
 )
+from benchmarks.peers import __main__ as peers
+from benchmarks.peers import problems
+from benchmarks.peers.table import HEAD, Size
 from benchmarks.timed import (
     bench_models,
     bench_products,
@@ -131,17 +135,6 @@ def test_a_simulated_scan_takes_what_its_parts_take():
     assert reads.seconds > 4 * scan.seconds
 
 
-def _catalogue(texts):
-    """The bytes of a file of translated messages."""
-    pairs = [("", "Content-Type: text/plain; charset=UTF-8\n"), *sorted(texts.items())]
-    sides = [[text.encode() for text in side] for side in zip(*pairs)]
-    place, tables, contents = 28 + 16 * len(pairs), b"", b""
-    for text in (*sides[0], *sides[1]):
-        tables += struct.pack("<II", len(text), place + len(contents))
-        contents += text + b"\0"
-    return struct.pack("<7I", 0x950412DE, 0, len(pairs), 28, 28 + 8 * len(pairs), 0, place) + tables + contents
-
-
 def test_speeds_of_filters_are_of_all_steps(tmp_path):
     rows = [{"text": f"a {word} of text {k}", "kind": word} for k in range(40) for word in ("net", "other")]
     files = filter_speed.Files(tmp_path, rows)
@@ -212,3 +205,46 @@ def test_intervals_hold_what_they_should(monkeypatch, capsys):
     intervals.print_costs(2000, 1)
     shown = capsys.readouterr().out
     assert "3 labels a row, 300 rows" in shown and "bound of the error of roc_auc" in shown and "20 classes" in shown
+
+
+TINY = Size(
+    n_rows=1200,
+    chunk=300,
+    repeats=1,
+    features=(300,),
+    laws=("zipf",),
+    slow_rows=1000,
+    memory_rows=1200,
+    shared_rows=300,
+    points=4,
+    labels=3,
+)
+
+
+@pytest.mark.slow
+@pytest.mark.benchmark
+@pytest.mark.process
+@pytest.mark.parametrize("part", peers.PARTS)
+def test_every_row_has_a_figure(part, tmp_path):
+    rows = list(peers.PARTS[part](TINY, tmp_path))
+    assert rows
+    for row in rows:
+        assert str(row).count("|") == HEAD.splitlines()[0].count("|")
+        if row.figure is None:
+            assert (
+                part in ("threads", "others", "additive", "corpora", "cells", "descriptions", "numbers", "regression")
+                and row.verdict == "not installed"
+            )
+        else:
+            assert math.isfinite(row.figure) and (row.figure > 0 or part == "cold")
+
+
+@pytest.mark.parametrize("law", ["uniform", "zipf"])
+def test_both_sides_are_given_the_same_rows(law, tmp_path):
+    X, y = problems.counts(200, 50, law), problems.labels(200, 3)
+    assert X.has_canonical_format
+    expected = snb.scan(X, y, moments=["sum"]).sum
+    for write in (problems.write_default, problems.write_own):
+        path = write(tmp_path / write.__name__, X, y)
+        assert (snb.scan(path, "y", moments=["sum"]).sum == expected).all()
+        assert np.array_equal(zarr.open_group(path)["y"][:], y)

@@ -41,9 +41,6 @@ def beats_file(tmp_path_factory):
     return path
 
 
-# ---- rows ------------------------------------------------------------------------------------------------------------
-
-
 def test_windows_have_their_counts_labels_and_persons(ecg, beats_file):
     beats = ecg.read_beats(beats_file)
     windows = ecg.encode(beats, LENGTH)
@@ -53,9 +50,6 @@ def test_windows_have_their_counts_labels_and_persons(ecg, beats_file):
     assert not (ill & (windows.Y[:, 0] == 1)).any() and ill.any() and not ill.all()
     assert (windows.Y[:, 1:].sum(axis=1) > 1).any()  # labels overlap
     assert all(len({*windows.person[has == 1]}) >= 2 for has in windows.Y.T)
-
-
-# ---- records of PhysioNet --------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -92,9 +86,6 @@ def test_records_without_the_package_that_reads_them_say_what_to_install(ecg, tm
     (tmp_path / "101.hea").touch()
     with refused(ImportError, "pip install streamnb\\[ecg\\]"):
         ecg.read_beats(tmp_path)
-
-
-# ---- as a user runs it -----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

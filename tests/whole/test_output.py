@@ -47,9 +47,6 @@ class Cells(HTMLParser):
         return dict(zip(names, (text for tag, text in self.cells if tag == "td"), strict=True))
 
 
-# ---- progress --------------------------------------------------------------------------------------------------------
-
-
 def stream():
     return ((X[a : a + 100], y[a : a + 100]) for a in range(0, 600, 100))
 
@@ -84,9 +81,6 @@ def test_no_bar_unless_asked_for(lazy, capfd):
     rows = da.from_array(X, chunks=(100, 64)) if lazy else X
     snb.LinearNBCV("poisson", folds=3).fit(rows, y)
     assert capfd.readouterr() == ("", "")
-
-
-# ---- tables ----------------------------------------------------------------------------------------------------------
 
 
 def test_the_report_is_a_table_in_notebooks():
@@ -156,9 +150,6 @@ def test_short_rankings_and_pipelines_of_selectors_are_shown():
     assert len(Cells(ranking._repr_html_()).rows) == 2
 
 
-# ---- a comparison, shown once ----------------------------------------------------------------------------------------
-
-
 class Kernel(types.ModuleType):
     """IPython as it is in the kernel of a notebook, as far as a program sees."""
 
@@ -180,9 +171,6 @@ def test_a_comparison_is_shown_once(where, monkeypatch, capsys):
     assert capsys.readouterr().out == f"{table}\n"
     snb.compare(X, y, show=False, **options)
     assert capsys.readouterr().out == ""
-
-
-# ---- terminals -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("columns", [0, 1, 60])

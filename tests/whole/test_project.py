@@ -1,11 +1,13 @@
 """The files around the code agree with each other and with the code."""
 
 import contextlib
+import inspect
 import io
 import json
 import re
 import runpy
 import subprocess
+import sys
 import tomllib
 from itertools import chain
 from pathlib import Path
@@ -20,6 +22,8 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 import streamnb
+import streamnb as snb
+from streamnb.selection.feature_ranking import FeatureSearch
 from tests.support import command_line, uses_of_extras
 
 matplotlib.use("Agg")
@@ -35,11 +39,6 @@ PAGES = [
 ]
 WITH_CODE = [page for page in PAGES if "```python\n" in (ROOT / page).read_text()]
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
-
-
-@pytest.fixture
-def readme():
-    return (ROOT / "README.md").read_text()
 
 
 def test_one_version_everywhere():
@@ -108,11 +107,6 @@ def test_files_that_the_makefile_names_are_there():
     asked = subprocess.run(["make", "-n", "test"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     named = {word.rpartition("=")[2] for word in asked.split() if re.search(r"(^|=)tests/", word)}
     assert len(named) > 10 and [name for name in sorted(named) if not (ROOT / name).exists()] == []
-
-
-@pytest.mark.parametrize("command", ["make demo", "make test"])
-def test_readme_shows_the_command(command, readme):
-    assert command in readme
 
 
 def slug(heading):
@@ -192,3 +186,48 @@ def test_headings_that_answer_questions_of_the_search_box_exist():
     answers = json.loads((ROOT / "docs" / "search_answers.json").read_text())
     for page, headings in answers.items():
         assert set(headings) <= set(re.findall(r"^#+ .*$", (ROOT / "docs" / f"{page}.md").read_text(), re.MULTILINE))
+
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def pictures():
+    sys.path.insert(0, str(DOCS))
+    yield pytest.importorskip("pictures")
+    sys.path.remove(str(DOCS))
+
+
+def public_classes():
+    found = {name: getattr(snb, name) for name in snb.__all__}
+    return {name: one for name, one in found.items() if inspect.isclass(one)}
+
+
+def test_every_estimator_every_search_and_every_display_has_a_picture(pictures):
+    wanted = {
+        name
+        for name, one in public_classes().items()
+        if (hasattr(one, "fit") and (hasattr(one, "predict") or hasattr(one, "get_support")))
+        or issubclass(one, FeatureSearch)
+        or name.endswith("Display")
+    }
+    assert len(wanted) > 45 and sorted((wanted | {"Search"}) - pictures.CODE.keys()) == []
+    assert pictures.CODE.keys() <= public_classes().keys()
+
+
+def test_the_code_uses_what_the_page_is_about(pictures):
+    by_another = {"Ridge", "Lasso", "ElasticNet"}  # the path of each is drawn by ElasticNetCV
+    uses = {"Search": "search", "Evaluation": "evaluate", "ModelComparison": "compare_models"}
+    uses |= {"FeatureRanking": "rank_features", "SearchDisplay": "plot", "DifferencesDisplay": "plot"}
+    for name, code in pictures.CODE.items():
+        assert re.search(rf"\b{uses.get(name, name)}\b", code) or name in by_another
+
+
+@pytest.mark.slow
+def test_pictures_are_small_and_have_the_colours_of_the_page(pictures):
+    pictures.matplotlib.use("agg")
+    for name in pictures.CODE.keys() - pictures.OF_DISPLAYS.keys():
+        drawn = pictures.picture(name)
+        assert len(drawn) < 44_000, name  # paths of regressions have some hundred points
+        assert drawn.count("<figure") == 1 and '<svg role="img" aria-label="' in drawn
+        assert "var(--" in drawn or "currentColor" in drawn
