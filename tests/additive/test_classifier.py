@@ -1,5 +1,7 @@
 """AdditiveClassifier: terms, choices, rows of all kinds, files and errors."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -167,6 +169,9 @@ def test_an_edit_is_kept_in_the_file(tmp_path):
 def test_a_file_of_something_else_is_refused(model, tmp_path):
     state = model._to_state()
     refuses(ValueError, "tables of its terms", lambda: snb.AdditiveClassifier._from_state({**state, "terms": None}))
+    tables = state["terms"]
+    for wrong, words in (({"std": tables.std[:1]}, "deviations"), ({"features": ["age"]}, "names of 3 features")):
+        refuses(ValueError, words, snb.AdditiveClassifier._from_state, {**state, "terms": replace(tables, **wrong)})
     state = snb.AdditiveClassifier(0, **FAST).fit(X, Y)._to_state()
     fitted = {name: part for name, part in state["fitted"].items() if name != "step"}
     refuses(ValueError, "columns of its terms", lambda: snb.AdditiveClassifier._from_state({**state, "fitted": fitted}))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import streamnb as snb
-from streamnb.core.guesses import NAMES
+from streamnb.core.guesses import NAMES, missing
 from tests.support.refusals import refuses
 
 
@@ -121,6 +121,8 @@ def test_errors_of_properties_and_of_other_names_stay_as_they_are():
     with pytest.raises(AttributeError, match="has no 'partial_fit': its weights follow from reading all rows"):
         snb.SoftmaxRegression().partial_fit  # noqa: B018
     refuses(AttributeError, r"'LinearNB' object has no attribute 'nothing'$", lambda: snb.LinearNB().nothing)
+    gone = AttributeError("gone")
+    assert missing(gone) is gone
 
 
 def test_the_chosen_point_has_its_old_name_with_a_warning():

@@ -75,6 +75,7 @@ def test_refit_refuses_what_needs_the_rows_again():
     for option in ({"transform": "log1p"}, {"normalize": "l2"}, {"binarize": 1.0}):
         refuses(ValueError, next(iter(option)), model.refit, **option)
     refuses(ValueError, "sum_sq", lambda: model.refit(family="gaussian"))
+    refuses(ValueError, "binarize=.* is applied in the scan", snb.BernoulliNB().fit(rows.x, rows.y).refit, binarize=0.5)
     refuses((TypeError, ValueError), "smothing", lambda: model.refit(smothing=2.0))
 
 

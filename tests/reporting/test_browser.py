@@ -18,7 +18,7 @@ MISSING = "there is no Chromium with its driver: apt-get install chromium-driver
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(not (BROWSER and DRIVER), reason=MISSING)]
 MODELS = {
     "linear": snb.LinearNBCV(folds=2),
-    "covariances": snb.QuadraticDiscriminantAnalysis(),
+    "tree": snb.TreeNB(transform=snb.Bins(3)),
     "search": {"families": ["multinomial", "bernoulli"], "penalties": [None], "folds": 2, "scoring": "accuracy"},
 }
 POINTS = "return JSON.parse(document.getElementById('thresholds').textContent)[0].points"
@@ -69,7 +69,7 @@ def number(browser, name):
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_the_slider_shows_what_evaluate_says(kind, browser, tmp_path):
-    X, y = several(n_classes=2) if kind == "covariances" else (rows(), "late")
+    X, y = several(n_classes=2) if kind == "tree" else (rows(), "late")
     model = best = MODELS[kind]
     if kind == "search":
         model = snb.search(X, y, **model, show=False)
@@ -78,7 +78,7 @@ def test_the_slider_shows_what_evaluate_says(kind, browser, tmp_path):
         model.fit(X, y)
     snb.report(model, X, y, tmp_path / "report.html")
     assert opened(browser, tmp_path / "report.html") == (set(), [])
-    found, truth = best.evaluate(X, y), y if kind == "covariances" else X.pop("late")
+    found, truth = best.evaluate(X, y), y if kind == "tree" else X.pop("late")
     assert number(browser, "precision") == pytest.approx(100 * found.precision(), abs=0.051)
     assert number(browser, "recall") == pytest.approx(100 * found.recall(), abs=0.051)
     accuracy = browser.find_element("css selector", "[data-metric=accuracy] td").text
