@@ -90,13 +90,6 @@ def test_the_word_of_the_highest_likelihood_is_decided():
     assert (model.predict(DIGITS[:50])[sure] == np.argmax(likelihood, axis=1)[sure]).all() and sure.sum() > 20
 
 
-def test_a_class_without_rows_is_never_decided_and_two_classes_have_one_row_of_weights():
-    model = snb.OutputCodeNB(code_size=2).fit(DIGITS, DIGIT, classes=np.arange(11))
-    assert not (model.predict(DIGITS) == 10).any() and model.code_.shape == (11, 22)
-    two = snb.OutputCodeNB().fit(DIGITS, DIGIT < 5)
-    assert two.coef_.shape == (1, 64) and two.score(DIGITS, DIGIT < 5) > 0.7
-
-
 def test_wrong_parameters_are_refused():
     for options, words in (
         ({"code_size": 0}, "code_size=0 should be above 0"),

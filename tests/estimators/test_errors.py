@@ -23,15 +23,6 @@ def test_errors_are_those_of_scikit_learn():
     assert model.score(X, Y, W) == pytest.approx(np.mean(found.r2))
 
 
-def test_one_target_has_plain_numbers_whatever_the_blocks():
-    model = snb.Ridge(5.0).fit(X, Y[:, 0])
-    whole = model.evaluate(X, Y[:, 0])
-    cut = model.evaluate(lambda: ((X[i : i + 7], Y[i : i + 7, 0]) for i in range(0, 150, 7)))
-    assert whole == cut
-    assert isinstance(whole.r2, float)
-    assert whole.n_rows == 150
-
-
 def test_a_target_that_does_not_vary():
     model = snb.Ridge(1.0).fit(X, Y[:, 0])
     assert model.evaluate(X, np.full(150, 3.0)).r2 == 0.0

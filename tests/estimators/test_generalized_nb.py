@@ -11,7 +11,6 @@ rng = np.random.default_rng(0)
 N = 120
 Y = np.array(["ash", "birch", "cedar"])[np.arange(N) % 3]
 X = rng.normal(size=(N, 2)) + np.column_stack([Y == "birch", Y == "cedar"]) * 1.5
-SETS = np.column_stack([Y == "ash", X[:, 0] > 0.5]).astype(int)
 
 
 def bins_of(model):
@@ -33,13 +32,3 @@ def test_with_a_small_l2_it_is_additive_logistic_regression(two):
     indicators = np.concatenate([bins[:, None] == np.arange(3) for bins in bins_of(model).T], axis=1)
     theirs = LogisticRegression(C=1e5, tol=1e-9, max_iter=10_000).fit(indicators, y)
     np.testing.assert_allclose(model.predict_proba(X), theirs.predict_proba(indicators), atol=1e-3)
-
-
-def test_labels_and_weights():
-    weight = np.arange(N) % 3
-    labels = snb.GeneralizedNB(1e12, snb.Bins(4)).fit(X, SETS, weight)
-    for k in range(2):
-        alone = CategoricalNB().fit(bins_of(labels), SETS[:, k], weight)
-        np.testing.assert_allclose(labels.predict_proba(X)[:, k], alone.predict_proba(bins_of(labels))[:, 1], atol=1e-9)
-    model = snb.GeneralizedNB(0.1, 4, max_passes=200).fit(X, Y, weight)
-    assert model.column_names_[0].startswith("x0 in (-inf, ") and len(model.column_names_) == 8

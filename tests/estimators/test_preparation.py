@@ -106,33 +106,6 @@ TELCO = pd.DataFrame(
         "churn": ["no", "yes", "no", "no", "yes", "yes"] * 8,
     }
 )
-ESTIMATORS = [  # that tests/laws/test_containers.py does not look at
-    snb.GaussianNB(),
-    snb.StackedNB(["multinomial", "bernoulli"], folds=2),
-    snb.FeatureSelector(k=3),
-]
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("model", ESTIMATORS, ids=lambda model: type(model).__name__)
-def test_the_same_rows_are_a_table_as_a_path_and_in_memory(model, tmp_path):
-    TELCO.to_parquet(path := tmp_path / "telco.parquet")
-    X, y = TELCO.drop(columns="churn"), TELCO["churn"]
-    of = next(name for name in ("decision_function", "predict_proba", "transform") if hasattr(model, name))
-
-    def made(fitted, rows):
-        found = getattr(fitted, of)(rows)
-        return found.toarray() if of == "transform" else found
-
-    expected = made(clone(model).fit(path, "churn"), path)
-    for given in ((TELCO, "churn"), (X, y), (X, y.to_numpy()), (pa.Table.from_pandas(X), y)):
-        fitted = clone(model).fit(*given)
-        for rows in (X, path, pa.Table.from_pandas(X[X.columns[::-1]])):
-            np.testing.assert_array_equal(made(fitted, rows), expected)
-    if of != "transform":
-        assert fitted.score(X, y) == fitted.score(TELCO, "churn") == fitted.score(path, "churn")
-    fitted.save(tmp_path / "m.snb")
-    np.testing.assert_array_equal(made(snb.load(tmp_path / "m.snb"), X), expected)
 
 
 def test_parts_of_a_frame_that_is_a_table_add_up():

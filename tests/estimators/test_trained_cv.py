@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 import zarr
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
@@ -13,7 +12,7 @@ from zarr.storage import MemoryStore
 
 import streamnb as snb
 from streamnb.selection import fold_models
-from tests.estimators.test_trained import SETS, WEIGHT, X, Y
+from tests.estimators.test_trained import X, Y
 from tests.support.refusals import refuses
 from tests.support.stores import CountingStore
 
@@ -28,32 +27,6 @@ def fitted(kind, point, *rows, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", snb.StreamnbWarning)  # that the few reads of the point were spent
         return getattr(snb, kind)(**point, **options).fit(*rows)
-
-
-@pytest.mark.usefixtures("as_in_folds")
-@pytest.mark.parametrize(
-    ("kind", "y", "grid", "options"),
-    [
-        ("SoftmaxRegression", Y, {"l2": [0.1, 30.0]}, {"idf": True, "class_weight": "balanced"}),
-        ("MarginClassifier", Y == "ash", {"l2": [1.0], "l1": [0.5, 1e6]}, {"normalize": "l2"}),
-        ("LeastSquaresClassifier", SETS, {"l2": [2.0]}, {}),
-    ],
-)
-def test_the_model_of_the_best_point_is_the_one_that_is_fitted_alone(kind, y, grid, options):
-    scoring = "subset_accuracy" if y.ndim == 2 else "accuracy"
-    model = getattr(snb, f"{kind}CV")(**grid, scoring=scoring, **FEW, **options).fit(sp.csr_array(X), y, WEIGHT)
-    table = model.cv_results_
-    least = 2 if kind == "LeastSquaresClassifier" else 5  # which are the solution then, in the directions of 3 labels
-    assert {point["max_passes"] for point in table["params"]} == set(range(1, least + 1))
-    best = fitted(kind, model.best_params_, X, y, WEIGHT, **options)
-    np.testing.assert_array_equal(model.coef_, best.coef_)
-    last = np.append(np.diff(table["param_max_passes"]) <= 0, True)  # no fewer reads are clearly better
-    assert (
-        model.best_score_ == table["mean_test_score"][last].max()
-        and model.n_passes_ == model.best_params_["max_passes"]
-    )
-    np.testing.assert_array_equal(model.history_["objective"], best.history_["objective"])
-    assert model.history_["held_out_score"][-1] == model.best_score_
 
 
 @pytest.mark.filterwarnings("ignore:.*of those tried")
@@ -155,15 +128,6 @@ def test_the_best_penalty_is_trained_until_it_converges():
     np.testing.assert_array_equal(model.coef_, alone.coef_)
     sparing = clone(model).set_params(rule="parsimonious").fit(X, Y)
     assert sparing.n_passes_ == sparing.best_params_["max_passes"] < model.best_params_["max_passes"]
-
-
-@pytest.mark.parametrize("model", [snb.SoftmaxRegressionCV(), snb.MarginClassifierCV(calibration="sigmoid")])
-def test_memory_changes_no_bit_of_models_that_go_further_than_those_of_folds(model):
-    whole = clone(model).fit(X, Y)
-    with pytest.warns(snb.StreamnbWarning, match="groups of"):
-        little = clone(model).fit(X, Y, memory_limit=30_000)
-    assert result(little) == result(whole) and whole.n_passes_ != whole.best_params_["max_passes"]
-    np.testing.assert_array_equal(little.predict_proba(X), whole.predict_proba(X))
 
 
 @pytest.mark.parametrize(

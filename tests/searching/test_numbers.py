@@ -80,24 +80,6 @@ def test_additive_models_are_judged_by_the_scorings_of_the_search():
     assert gamma.mean("r2") > 0.5
 
 
-def test_the_same_table_for_any_container(tmp_path):
-    frame = pd.DataFrame(X, columns=list("abcd")).assign(y=AMOUNTS)
-    frame.to_parquet(tmp_path / "t.parquet")
-
-    def stream():
-        return ((X[i : i + 90], AMOUNTS[i : i + 90]) for i in range(0, 300, 90))
-
-    given = [(tmp_path / "t.parquet", "y"), (stream, None)]
-    models = [snb.ElasticNetCV(standardize=True), snb.GammaRegressorCV(), snb.AdditiveRegressor(interactions=0)]
-    how = {"folds": 3, "models": models, "budget": None, "show": False}
-    whole = snb.search(X, AMOUNTS, **how)
-    for rows in given:
-        found = snb.search(*rows, **how)
-        for ours, theirs in zip(found.candidates, whole.candidates, strict=True):
-            assert ours.name == theirs.name
-            np.testing.assert_allclose(ours.scores["r2"], theirs.scores["r2"], rtol=1e-12)
-
-
 @pytest.mark.cluster
 @pytest.mark.process
 def test_workers_find_the_bits_of_one_process(tmp_path):
