@@ -14,7 +14,6 @@ from tests.support.zarr_stores import anndata_root, csr_group, dense_array, writ
 ROWS = example("int")
 USES = {
     "scan": lambda X: snb.scan(X, ROWS.y),
-    "fit": lambda X: snb.LinearNB().fit(X, ROWS.y),
     "predict": lambda X: snb.LinearNB().fit(ROWS.x, ROWS.y).predict(X),
 }
 every_use = pytest.mark.parametrize("use", USES.values(), ids=USES)

@@ -21,7 +21,7 @@ ROWS = hostile.ROWS
 def spoiled(name):
     """The law for one kind of store, for hypothesis here and for `make fuzz`."""
 
-    @settings(max_examples=12, derandomize=True, database=None)
+    @settings(max_examples=8, derandomize=True, database=None)
     @given(hostile.spoiled_stores(name))
     def law(store):
         path, y = store

@@ -123,7 +123,7 @@ def test_every_partial_and_total_is_met():
 def test_blocks_of_any_size_leave_the_same_total(example):
     example, whole = made(example)
     n = example.rows.n_rows
-    for seed in range(3):
+    for seed in range(2):
         inner = np.random.default_rng(seed).integers(0, n + 1, 2 + 4 * seed)
         same(total_of(example, [0, *sorted(inner.tolist()), n]), whole)
 

@@ -135,12 +135,9 @@ def ways(given, takes, folder):
     store = zarr.open_group(folder / "rows.zarr", mode="w")
     for key, column in zip("Xyw", given):
         store[key] = column
-    yield [*map(sp.csr_array, given[:1]), *given[1:]], {}
     yield [da.from_array(column, chunks=(70, *column.shape[1:])) for column in given], {"n_threads": 1}
-    yield (
-        [lambda: iter(parts_of(given, 37) if len(given) > 1 else [part for (part,) in parts_of(given, 37)])],
-        {"n_threads": 3},
-    )
+    parts = parts_of([sp.csr_array(given[0]), *given[1:]], 37)
+    yield [lambda: iter(parts if len(given) > 1 else [part for (part,) in parts])], {"n_threads": 3}
     if "checkpoint" in takes:
         for _ in range(2):
             yield [folder / "rows.zarr", *"yw"[: len(given) - 1]], {"checkpoint": folder / "kept"}

@@ -45,13 +45,17 @@ def models():
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_every_form_gives_the_same_statistics_model_and_scores(name, tmp_path, models):
+def test_every_form_gives_the_same_statistics(name, tmp_path):
     rows = example()
-    passed = build(name, rows, tmp_path)
-    again = build(name, rows, tmp_path / "again") if hasattr(passed["X"], "__next__") else passed
-    stats, model = snb.scan(**passed), snb.LinearNB().fit(**again)
+    stats = snb.scan(**build(name, rows, tmp_path))
     assert same_sums(stats, sums_of(rows, weighted=is_weighted(name)))
     assert (stats.n_rows, stats.n_features) == rows.x.shape
+
+
+@pytest.mark.parametrize("name", [*FORMS][::3])
+def test_forms_give_the_same_model_and_scores(name, tmp_path, models):
+    rows = example()
+    model = snb.LinearNB().fit(**build(name, rows, tmp_path))
     expected = models[is_weighted(name)]
     assert np.array_equal(model.coef_, expected.coef_)
     assert np.array_equal(model.intercept_, expected.intercept_)

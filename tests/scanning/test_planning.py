@@ -130,9 +130,8 @@ def test_the_columns_of_additive_models_are_those_of_their_terms():
 
 
 @pytest.mark.parametrize(
-    "model", [snb.LinearNB(), snb.LinearNBCV(), snb.SoftmaxRegression()], ids=lambda m: type(m).__name__
+    ("model", "form"), [(snb.LinearNB(), "zarr"), (snb.LinearNBCV(), "lines"), (snb.SoftmaxRegression(), "array")]
 )
-@pytest.mark.parametrize("form", ["array", "zarr", "lines"])
 def test_a_probe_of_sorted_rows_fits_copies_and_tells_reads_and_seconds(form, model, tmp_path):
     X, y = np.random.default_rng(0).poisson(3.0, (90_000, 8)).astype(float), np.repeat([0, 1, 2], 30_000)
     given = X, y
