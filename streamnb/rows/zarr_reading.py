@@ -58,7 +58,7 @@ def check_layout(array: zarr.Array) -> zarr.Array:
     where = f"array {array.path!r} in {array.store}"
     try:
         shape, chunks, dtype = tuple(array.shape), (*array.chunks, *(array.shards or ())), array.dtype
-        attributes = dict(array.attrs)
+        attributes = {**array.metadata.attributes}  # none but a mapping
     except NotImplementedError as error:
         raise DataError(
             f"{where} has chunks of several sizes (a rectilinear grid, of zarr 3.4 on), which are not read; write it "

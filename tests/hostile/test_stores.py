@@ -86,6 +86,13 @@ def test_impossible_metadata(name, changes, tmp_path):
         snb.scan(tmp_path / "csr.zarr", "y")
 
 
+def test_attributes_that_are_a_list(tmp_path):
+    dense_array(ROWS, tmp_path)
+    edited(tmp_path / "dense.zarr" / "zarr.json", attributes=[])
+    with refused(snb.DataError, "the metadata of array '' in .*dense.zarr is broken"):
+        snb.scan(tmp_path / "dense.zarr", ROWS.y)
+
+
 def test_a_chunk_that_does_not_fit_into_memory(tmp_path):
     dense_array(ROWS, tmp_path)
     edited(tmp_path / "dense.zarr" / "zarr.json", **{CHUNKS: [2**40, 9]})
