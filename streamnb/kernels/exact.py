@@ -116,15 +116,19 @@ def keep_parts(parts, hi, lo, c):
     return 3
 
 
-@kernel
 def add_rows(a_hi, a_lo, b_hi, b_lo, sign, residue, hi, lo):
     """Put a + sign * b, renormalised, into (hi, lo); return how many low parts are in use.
 
     Low parts are (1 or 3, n). With three, nothing is lost; with one, digits below 2^-106 of the sum. The second and
     third part of `lo` should be 0 on entry. Sums of at most `residue` times a become 0.
     """
-    if len(a_lo) == 1 and len(b_lo) == 1 and add_pairs(a_hi, a_lo[0], b_hi, b_lo[0], sign, hi, lo[0]):
-        return int(settled(a_hi, residue, hi, lo[0]))
+    if len(a_lo) == len(b_lo) == 1 and (used := add_pairs(a_hi, a_lo[0], b_hi, b_lo[0], sign, residue, hi, lo[0])) >= 0:
+        return used
+    return add_cells(a_hi, a_lo, b_hi, b_lo, sign, residue, hi, lo)
+
+
+@kernel
+def add_cells(a_hi, a_lo, b_hi, b_lo, sign, residue, hi, lo):
     used = 0
     for j in range(len(hi)):
         parts = add_deep(parts_of(a_hi, a_lo, j), parts_of(b_hi, b_lo, j), sign, residue)
@@ -132,25 +136,17 @@ def add_rows(a_hi, a_lo, b_hi, b_lo, sign, residue, hi, lo):
     return used
 
 
-@part
-def add_pairs(a_hi, a_lo, b_hi, b_lo, sign, hi, lo):
-    # (hi, lo) = a + sign * b, renormalised; True if all pairs are exact
-    lost = 0
+@kernel
+def add_pairs(a_hi, a_lo, b_hi, b_lo, sign, residue, hi, lo):
+    # the same of pairs; -1 if the sums are none
+    lost, left = 0, 0
     for j in range(len(hi)):
         hi[j], lo[j], whole = add_shallow(a_hi[j], a_lo[j], b_hi[j], b_lo[j], sign)
         lost += not whole
-    return lost == 0
-
-
-@part
-def settled(a_hi, residue, hi, lo):
-    # set rounding residues to 0; True if any low part is left
-    left = 0
-    for j in range(len(hi)):
         if abs(hi[j]) <= residue * abs(a_hi[j]):
             hi[j], lo[j] = 0.0, 0.0
-        left += lo[j] != 0.0
-    return left > 0
+        left |= lo[j] != 0.0
+    return -1 if lost else left
 
 
 @part

@@ -69,7 +69,7 @@ ABOVE = 4  # classes of ours in the order in which attributes of a public one ar
 NAMED_ALIKE = {"_Positive": {"dispersion"}, "_Sum": {"parts"}}  # names that users, and files, have for both
 MOST = {  # `make house` prints what there is
     "expression nodes": 330_298,
-    "statements": 50_094,
+    "statements": 50_092,
     "nodes per statement": 6.59,  # fewer files have fewer imports, which are statements without nodes
     "classes": 709,
     "files": 273,
