@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 import zarr
 from click.testing import CliRunner
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamnb as snb
@@ -69,6 +69,7 @@ def test_what_is_odd_is_told():
     assert few.columns[-1].notes == ("one value in every row",)
 
 
+@settings(max_examples=5)
 @given(st.integers(1, N), st.integers(0, 3))
 def test_any_blocks_say_the_same(rows, kind):
     X, y = ROWS[["number", "age", "income"]].to_numpy(), ROWS["left"].to_numpy(str)

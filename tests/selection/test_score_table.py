@@ -3,12 +3,11 @@
 import contextlib
 import tracemalloc
 
-import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import zarr
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -17,9 +16,9 @@ from zarr.storage import MemoryStore
 import streamnb as snb
 from streamnb.selection import cross_validation, grid_models, score_table
 from streamnb.selection.score_table import warn_of_ends
-from tests.support.cross_validated import outcome, problem
+from tests.support.cross_validated import problem
 from tests.support.stores import CountingStore, chunk_keys
-from tests.support.strategies import chunkings, example
+from tests.support.strategies import example
 from tests.support.zarr_stores import write_arrays
 
 PENALTIES = {
@@ -164,28 +163,6 @@ def test_default_penalties_of_additive_models_go_on_where_they_are_clearly_the_b
 
 
 # ------------------------------------------------------------------------------------ whatever holds the rows
-
-
-@pytest.mark.filterwarnings("ignore:.*of those tried")
-@settings(max_examples=5)
-@given(data=st.data(), scoring=st.sampled_from(["roc_auc", "f1_macro", "neg_log_loss"]))
-def test_chunks_threads_and_partitions_do_not_matter(data, scoring):
-    """To the last bit where sums are exact."""
-    rows = example("str")
-    groups = np.arange(len(rows)) // 2
-    model = snb.LinearNBCV("poisson", snb.L1([0.0, 0.5, 2.0]), folds=2, repeats=2, scoring=scoring)
-    expected = outcome(model.fit(rows.x, rows.y, rows.w, groups=groups))
-    sizes = data.draw(chunkings(len(rows)))
-    blocks = [(part.x, part.y, part.w) for part in rows.split(sizes)]
-    model.fit(lambda: iter(blocks), groups=groups, n_threads=data.draw(st.integers(1, 3)))
-    assert outcome(model) == expected
-    lazy = [
-        da.from_array(a, chunks=((*sizes,), *((n,) for n in a.shape[1:]))) for a in (rows.x, rows.y, rows.w, groups)
-    ]
-    if data.draw(st.booleans()):
-        lazy = [a[da.ones(len(rows), chunks=((*sizes,),), dtype=bool)] for a in lazy]  # lengths forgotten
-    x, y, w, g = lazy
-    assert outcome(model.fit(x, y, w, groups=g)) == expected
 
 
 def test_each_chunk_of_a_csr_group_is_read_twice():
