@@ -159,6 +159,7 @@ of_each = pytest.mark.parametrize(
     ("rows", "kind"),
     [*(("mixed", kind) for kind in CONTAINERS), *(("numbers", kind) for kind in THOROUGH[::2])],
     indirect=["rows"],
+    scope="module",  # else the rows, and what is fitted to them, were made for each test
 )
 
 
