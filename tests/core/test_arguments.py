@@ -80,10 +80,8 @@ def test_numbers_for_features_are_one_or_one_each():
             arguments.numbers_for_features("r", wrong)
     with pytest.raises(ValueError, match=r"^r has masked entries"):
         arguments.numbers_for_features("r", np.ma.array([1.0, 2.0], mask=[False, True]))
-    with pytest.raises(ValueError, match=r"^r\[1\]=nan should be finite$"):
-        arguments.numbers_for_features("r", [1.0, np.nan, np.inf])
-    with pytest.raises(ValueError, match=r"^r\[1\]=0.0 should be greater than 0$"):
-        arguments.positive_numbers("r", [1.0, 0.0, -1.0])
+    refuses(ValueError, r"^r\[1\]=nan should be finite$", arguments.numbers_for_features, "r", [1.0, np.nan, np.inf])
+    refuses(ValueError, r"^r\[1\]=0.0 should be greater than 0$", arguments.positive_numbers, "r", [1.0, 0.0, -1.0])
     refuses(ValueError, r"^r=0.0 should be greater than 0$", lambda: arguments.positive_numbers("r", 0))
 
 

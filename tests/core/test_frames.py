@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import streamnb as snb
 from streamnb.core.frames import plain_column, table
-from tests.support.refusals import refused
+from tests.support.refusals import refuses
 
 MODEL = snb.LinearNB("bernoulli").fit(np.eye(4), [0, 0, 1, 1])
 TREE = snb.TreeNB().fit(np.arange(12.0).reshape(6, 2), [0, 0, 0, 1, 1, 1])
@@ -23,8 +23,7 @@ STATS = snb.scan(np.eye(4), [0, 0, 1, 1])
 )
 def test_what_returns_a_frame_names_what_is_missing(frame, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with refused(ImportError, "needs pandas: pip install pandas"):
-        frame()
+    refuses(ImportError, "needs pandas: pip install pandas", frame)
 
 
 DAYS = pd.Series(pd.date_range("2024-01-01", periods=40, freq="7D"))

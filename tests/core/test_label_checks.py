@@ -187,5 +187,4 @@ def test_fits_warn_of_numbers_to_predict_in_files_too(model, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.filterwarnings("error", message="y has 150 distinct whole numbers in 300 rows")
-        with pytest.raises(UserWarning, match=r"each of which is a class here.*snb\.Ridge"):
-            model.fit(tmp_path / "homes.csv", "price")
+        refuses(UserWarning, r"each of which is a class here.*snb\.Ridge", model.fit, tmp_path / "homes.csv", "price")

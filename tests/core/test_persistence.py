@@ -352,8 +352,7 @@ def test_models_are_written_to_urls_and_loaded_from_them(tmp_path):
     refuses(FileNotFoundError, r"memory://nowhere.snb: there is no such file", lambda: snb.load("memory://nowhere.snb"))
     with downloaded(place) as file, uploading("memory://broken.snb") as broken:
         broken.write(file.read()[:-100])
-    with refused(snb.DataError, "memory://broken.snb is not a complete streamnb file"):
-        snb.load("memory://broken.snb")
+    refuses(snb.DataError, "memory://broken.snb is not a complete streamnb file", snb.load, "memory://broken.snb")
     with pytest.raises(ValueError, match=r"checkpoint='s3://a/b' should be the path of a file on this machine"):
         snb.scan(X, Y, checkpoint="s3://a/b")
     model.export(f"memory://{tmp_path.name}/m.json")

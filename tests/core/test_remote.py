@@ -12,7 +12,6 @@ from streamnb.core.stored_files import (
     downloaded,
     exists,
     is_folder,
-    is_url,
     listed,
     stored,
     uploading,
@@ -45,10 +44,6 @@ def url(request, web, tmp_path):
     with uploading(place) as file:
         file.write(CONTENT)
     return place
-
-
-def test_what_is_a_url():
-    assert is_url("s3://a/b") and is_url("memory://a") and not is_url("a/b") and not is_url(["s3://a"])
 
 
 def test_errors_and_logs_do_not_show_signatures(web, caplog):
@@ -113,8 +108,7 @@ def test_a_file_that_has_changed_is_noticed(url):
     before = stored(url)
     assert RemoteFile(url, before).read(1) == CONTENT[:1]
     files, name = stored_files.file_system(url)
-    with pytest.raises(snb.DataError, match="has changed since it was opened"):
-        RemoteFile(url, before._replace(version="another"))
+    refuses(snb.DataError, "has changed since it was opened", RemoteFile, url, before._replace(version="another"))
     with pytest.raises(snb.DataError, match="is shorter"):
         file = RemoteFile(url)
         file.stored = before._replace(size=len(CONTENT) + 10)

@@ -148,8 +148,7 @@ def test_numbers_become_float64(y):
     ],
 )
 def test_what_is_no_number_is_refused(y, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        check_targets(y, first_row=7)
+    refuses((ValueError, TypeError), message, lambda: check_targets(y, first_row=7))
 
 
 def test_few_whole_numbers_look_like_classes():

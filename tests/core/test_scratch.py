@@ -103,8 +103,7 @@ def test_the_folder_is_the_one_set_then_that_of_the_environment(tmp_path, monkey
 def test_folders_and_limits_that_cannot_be(tmp_path):
     with pytest.raises(ValueError, match=r"path='/dev/null/x' cannot be written .* give a folder on a local disk"):
         snb.set_scratch("/dev/null/x")
-    with pytest.raises(ValueError, match="limit='much' should be a number of bytes above 0"):
-        snb.set_scratch(tmp_path, limit="much")
+    refuses(ValueError, "limit='much' should be a number of bytes above 0", snb.set_scratch, tmp_path, limit="much")
     assert scratch.folder() == Path("/var/tmp")
 
 

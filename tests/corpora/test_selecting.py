@@ -72,11 +72,6 @@ def test_the_best_rows_are_chosen_whatever_the_parts(how, size, n_threads, packi
     assert found.kept == n and written_lines(out) == [ROWS[k] for k in best(n, scores)]
 
 
-def test_rows_that_are_alike_are_taken_in_order(select):
-    rows = [b'{"id":%d,"text":"fine1 spam1"}' % k for k in range(20)]
-    assert written_lines(select(rows=rows, number=7, size=40, score=None)[1]) == rows[:7]
-
-
 def test_quotas_are_of_the_rows_of_each_label(select, fitted):
     found, out = select(None, number={"good": 9, "raw": 4})
     scores = odds(fitted, ROWS)
@@ -278,8 +273,7 @@ def test_models_of_one_text_share_its_columns_and_others_make_their_own():
 
 def test_models_that_make_no_columns_are_refused():
     numbers = snb.LinearNB().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
-    with pytest.raises(ValueError, match="model is a LinearNB that was not fitted on texts or a table"):
-        ScoringModels.of(numbers)
+    refuses(ValueError, "model is a LinearNB that was not fitted on texts or a table", ScoringModels.of, numbers)
     frame = pd.DataFrame({"a": ["x", "y"] * 5, "y": [0, 1] * 5})
     table = snb.LinearNB("bernoulli").fit(snb.table(frame, "y"))
     refuses(ValueError, "several models can score only texts", lambda: ScoringModels.of({"a": table, "b": table}))

@@ -142,7 +142,6 @@ def test_a_classifier_knows_its_posterior_and_evidence(tmp_path):
 def test_without_a_prior_there_is_neither():
     with pytest.raises(ValueError, match=r"posterior\(\) is of the values that were scanned, which idf=True"):
         snb.LinearNB("poisson", idf=True).fit(X, Y).posterior()
-    with pytest.raises(ValueError, match="needs a conjugate prior"):
-        snb.LinearNB("gaussian").fit(X, Y).posterior()
+    refuses(ValueError, "needs a conjugate prior", snb.LinearNB("gaussian").fit(X, Y).posterior)
     with pytest.raises(TypeError, match=r"smoothing='evidense' should be 'auto', a number, a prior .*, 'evidence' or"):
         snb.LinearNB("poisson", smoothing="evidense").fit(X, Y)

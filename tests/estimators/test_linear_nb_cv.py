@@ -91,8 +91,7 @@ def test_groups_and_given_folds():
 
 
 def test_a_stream_that_can_be_read_once():
-    with pytest.raises(ValueError, match="reads the rows more than once"):
-        snb.LinearNBCV("poisson").fit(iter([(X, y)]), keep="no")
+    refuses(ValueError, "reads the rows more than once", snb.LinearNBCV("poisson").fit, iter([(X, y)]), keep="no")
     with pytest.raises(ValueError, match=r"twice|0 rows of 0 features in read 2|0 sample"):
         once = iter([(X, y)])
         snb.LinearNBCV("poisson").fit(lambda: once, keep="no")

@@ -105,8 +105,7 @@ def test_a_fit_that_was_broken_off_goes_on_to_the_same_bits(tmp_path):
         clone(again).set_params(l2=0.3).fit(X, Y, WEIGHT, checkpoint=folder)
     with pytest.raises(ValueError, match="checkpoint= needs rows that can be read again"):
         model.fit(lambda: iter([(X, Y)]), checkpoint=tmp_path / "stream")
-    with pytest.raises(ValueError, match="is a file; several reads keep a folder"):
-        model.fit(X, Y, checkpoint=folder / "scan.snb")
+    refuses(ValueError, "is a file; several reads keep a folder", model.fit, X, Y, checkpoint=folder / "scan.snb")
 
 
 def test_spent_reads_are_one_warning_and_a_usable_model():
@@ -137,8 +136,7 @@ def test_wrong_rows():
         model.fit(lambda: iter([(X, Y)] if next(times) == 0 else [(X[:, 1:], Y)]), keep="no")
     assert not hasattr(model, "coef_") and not hasattr(model, "classes_")
     assert snb.SoftmaxRegression().fit(1e-300 * X, Y).n_passes_ == 0  # their squares are 0: as of constants
-    with pytest.raises(ValueError, match="separable"):
-        snb.SoftmaxRegression(l2=0.0, tol=1e-2, max_passes=200).fit(X[:5], Y[:5] == Y[0])
+    refuses(ValueError, "separable", snb.SoftmaxRegression(l2=0.0, tol=1e-2, max_passes=200).fit, X[:5], Y[:5] == Y[0])
 
 
 @pytest.mark.parametrize("kind", [snb.GeneralizedNB, snb.LabelSpaceCV, snb.CrammerSingerSVM, snb.SoftmaxRegressionCV])

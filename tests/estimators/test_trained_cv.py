@@ -161,8 +161,7 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match=r"one class only \(\['a'\]\) outside fold 0"):
         model(1.0, folds=FOLDS).fit(X, np.where(FOLDS == 0, "b", "a"))
     refuses(ValueError, "NaN", lambda: model(1.0).fit(np.where(X > 2.9, np.nan, X), Y))
-    with pytest.raises(ValueError, match="pass a callable that returns a fresh iterator"):
-        model(1.0).fit(iter([(X, Y)]), keep="no")
+    refuses(ValueError, "pass a callable that returns a fresh iterator", model(1.0).fit, iter([(X, Y)]), keep="no")
     refuses(MemoryError, "memory_limit", lambda: model(1.0).fit(X, Y, memory_limit=2000))
     with pytest.raises(MemoryError, match=r"what scoring='roc_auc' keeps of 5 models of 3 classes .* fewer penalties"):
         model(1.0, scoring="roc_auc").fit(np.tile(X, (60, 1)), np.tile(Y, 60), memory_limit="200kB")

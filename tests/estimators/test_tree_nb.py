@@ -100,7 +100,6 @@ def test_wrong_rows_are_refused():
     assert "pooled" not in str(refused.value)
     refuses(ValueError, "read", lambda: snb.TreeNB(max_features=2).fit(iter([(X, Y)]), keep="no"))
     model = snb.TreeNB().fit(X, Y)
-    with pytest.raises(ValueError, match="max_features=2: what is done to rows is learned before the scan"):
-        model.refit(max_features=2)
+    refuses(ValueError, "max_features=2: what is done to rows is learned before the scan", model.refit, max_features=2)
     refuses(ValueError, r"binarize=1\.0 is applied in the scan", lambda: model.refit(binarize=1.0))
     refuses(ValueError, "5 features", lambda: model.predict(X[:, :3]))

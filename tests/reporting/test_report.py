@@ -132,8 +132,7 @@ def test_files_and_folders(two, tmp_path):
 
 def test_wrong_arguments(two, tmp_path):
     refuses(TypeError, "fitted model", lambda: snb.report("m.snb", path=tmp_path / "report.html"))
-    with pytest.raises(ValueError, match="is not a column"):
-        snb.report(two[0], rows(), "no such column", tmp_path / "report.html")
+    refuses(ValueError, "is not a column", snb.report, two[0], rows(), "no such column", tmp_path / "report.html")
     refuses(TypeError, "path=", lambda: snb.report(two[0], rows(), "late", 3))
     assert not [*tmp_path.iterdir()]
 

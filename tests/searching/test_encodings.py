@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 import streamnb as snb
 from streamnb.encoding.opening import is_raw
+from tests.support.refusals import refuses
 
 rng = np.random.default_rng(4)
 N = 120
@@ -72,12 +73,10 @@ def test_columns_of_texts_are_told_apart_from_identifiers_and_a_search_no_better
 def test_rows_that_are_opened_and_columns_that_are_texts_are_told_what_search_takes(tmp_path):
     path = str(tmp_path / "docs.jsonl")
     pd.DataFrame({"x": list("uvw") * 3, "y": ["a", "b", None] * 3}).to_csv(tmp_path / "missing.csv", index=False)
-    with pytest.raises(ValueError, match="y has a missing label at row 2"):
-        snb.search(tmp_path / "missing.csv", "y", show=False)
+    refuses(ValueError, "y has a missing label at row 2", lambda: snb.search(tmp_path / "missing.csv", "y", show=False))
     pd.DataFrame({"body": [f"word{i} leaf" for i in range(N)], "module": Y}).to_json(path, orient="records", lines=True)
     cure = r"opened and encoded already: give search .*, with encodings=\[{'text': 'body', 'words': \(1, 2\)}\]"
-    with pytest.raises(ValueError, match=cure):
-        snb.search(snb.text(path, "body", "module"), encodings=[{"words": (1, 2)}], show=False)
+    refuses(ValueError, cure, snb.search, snb.text(path, "body", "module"), encodings=[{"words": (1, 2)}], show=False)
     with pytest.warns(snb.StreamnbWarning, match=r"\['body'\] have a different .* drop=\['body'\]"):
         snb.search(path, y="module", families=["auto"], penalties=[None], **QUIET)
 

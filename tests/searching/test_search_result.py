@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 import streamnb as snb
 from streamnb.passes.contract import Report
 from streamnb.searching.search_result import Judged, best_of
+from tests.support.refusals import refuses
 
 mpl.use("Agg")
 X = np.random.default_rng(0).poisson(1.0, (40, 3)).astype(float)
@@ -63,15 +64,13 @@ def test_the_table_the_picture_and_the_file_say_the_same(tmp_path):
     assert str(again) == str(found) and "Left out: 2 candidates, such as poisson, scheme=ovo:" in str(again)
     np.testing.assert_array_equal(again.best_.predict_proba(X), found.best_.predict_proba(X))
     for judge, given in ((snb.evaluate, found), (snb.compare_models, {"found": found, "other": found.best_})):
-        with pytest.raises(TypeError, match="a Search is of several models; give one, such as its best_"):
-            judge(given, X, Y)
+        refuses(TypeError, "a Search is of several models; give one, such as its best_", judge, given, X, Y)
     assert repr(again).startswith("<Search: 2 candidates by neg_log_loss, best poisson")
 
 
 def test_a_model_of_others_is_kept_in_no_file(tmp_path):
     found = snb.search(X, Y, families=[], others={"logistic": LogisticRegression()}, folds=2, show=False)
-    with pytest.raises(TypeError, match="is not a model of streamnb"):
-        found.save(tmp_path / "found.snb")
+    refuses(TypeError, "is not a model of streamnb", lambda: found.save(tmp_path / "found.snb"))
     assert found.best_.predict(X).shape == (40,)
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.support import heartbeats
 from tests.support.processes import python
-from tests.support.refusals import refused
+from tests.support.refusals import refuses
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 REAL = os.environ.get("STREAMNB_ECG")
@@ -84,8 +84,7 @@ def test_records_are_read_beat_by_beat(ecg, records):
 def test_records_without_the_package_that_reads_them_say_what_to_install(ecg, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "wfdb", None)
     (tmp_path / "101.hea").touch()
-    with refused(ImportError, "pip install streamnb\\[ecg\\]"):
-        ecg.read_beats(tmp_path)
+    refuses(ImportError, "pip install streamnb\\[ecg\\]", lambda: ecg.read_beats(tmp_path))
 
 
 @pytest.fixture(scope="module")
