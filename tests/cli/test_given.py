@@ -50,7 +50,7 @@ def test_steps_and_ranges():
         (["--hash", "a"], "counts.zarr' is no table, which --hash is of"),
         (["--bins", "9"], "is no table, which --bins is of"),
         (["--bins", "a=x"], "'--bins': 'a=x' should be a number of bins or none, of all columns or by name"),
-        (["--text", "body", "--bins", "9"], "--bins is of tables"),
+        (["--text", "body", "--bins", "9"], "is no table, which --bins is of"),
         (["--cv", "1"], "--cv"),
         (["--scheme", "all"], "--scheme"),
         (["-o", "no/such/folder/m.snb"], "-o: there is no folder"),
