@@ -151,18 +151,6 @@ def test_a_complete_scan_is_not_repeated(form, tmp_path):
     assert sum(store.reads.values()) <= SAMPLES * AT_A_PLACE
 
 
-FITS = {
-    "LinearNB": lambda **run: snb.LinearNB("gaussian").fit(ROWS.x, ROWS.y, ROWS.w, **run).coef_,
-    "LinearNB of labels": lambda **run: snb.LinearNB("gaussian").fit(ROWS.x, ROWS.x[:, :2] > 0, **run).coef_,
-    "LinearNBCV": lambda **run: (
-        snb.LinearNBCV("gaussian", snb.L1([0.1, 9.0]), folds=2).fit(ROWS.x, ROWS.y, **run).coef_
-    ),
-    "GaussianNB": lambda **run: snb.GaussianNB().fit(ROWS.x, ROWS.y, **run).theta_,
-    "CategoricalNB": lambda **run: snb.CategoricalNB().fit(ROWS.x > 0, ROWS.y, **run).category_count_[3],
-    "FeatureSelector": lambda **run: snb.FeatureSelector("f_classif", 3).fit(ROWS.x, ROWS.y, **run).scores_,
-}
-
-
 def break_off_after(n_writings, monkeypatch):
     """End the next scan when it has written its checkpoint so often; those after it do not end early."""
     add, left = Checkpoint.add, iter(range(n_writings))
@@ -173,17 +161,6 @@ def break_off_after(n_writings, monkeypatch):
             raise BrokenOff
 
     monkeypatch.setattr(Checkpoint, "add", add_and_count)
-
-
-@cases(FITS)
-def test_fits_go_on(case, tmp_path, monkeypatch):
-    expected, path = case(), tmp_path / "c.snb"
-    break_off_after(3, monkeypatch)
-    with pytest.raises(BrokenOff):
-        case(checkpoint=path)
-    assert 0 < snb.load(path).report.rows < N_ROWS
-    for _ in range(2):
-        assert np.array_equal(case(checkpoint=path), expected)
 
 
 def test_sums_of_few_rows_take_little_room(tmp_path):

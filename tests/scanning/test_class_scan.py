@@ -144,13 +144,6 @@ def test_binary_rows_may_have_been_negative():
     assert (snb.solve(stats, "multinomial")[0].coef_ == snb.LinearNB(transform="binary").fit(x, Y).coef_).all()
 
 
-def test_constant_features_weigh_nothing():
-    x, y = np.full((5, 2), 0.1), [0, 0, 1, 1, 1]
-    model = snb.LinearNB("gaussian").fit(x, y)
-    assert (model.coef_ == 0).all()
-    assert model.decision_function(x)[0] == pytest.approx(np.log(1.5))
-
-
 def test_a_writable_zip_store_can_be_read(tmp_path):
     with zarr.storage.ZipStore(tmp_path / "x.zip", mode="w") as store:
         array = zarr.create_array(store, data=X, chunks=(50, 6))

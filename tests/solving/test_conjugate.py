@@ -33,10 +33,3 @@ def test_two_directions_a_read_solve_the_system_of_four_features_and_history_is_
         np.testing.assert_array_equal(few.history["objective"], found.history["objective"][:max_passes])
         assert few.converged == (few.left <= 1e-10)
     assert not solved(X, max_passes=1).converged
-
-
-def test_constant_and_repeated_features_have_least_weights():
-    found = solved(np.column_stack([X, X[:, 0], np.full(60, 7.0)]), l2=0.0)
-    assert found.converged and not found.weights[5].any()
-    np.testing.assert_allclose(found.weights[0], found.weights[4], rtol=1e-9)
-    assert solved(np.ones((60, 2))).converged
