@@ -6,9 +6,9 @@ from streamnb.kernels.compiler import brick, kernel
 from streamnb.kernels.lanes import LANES, prefetch, put, spread, take, turned, widened
 
 FEW = 3  # columns; fewer are summed one by one
-TILE = 2 * LANES  # dense rows that are scored together
-TILED = 256  # columns of these at once, so that they stay in the L1 cache
-TILED_FROM = 8  # tiles are faster if at least one of so many values is nonzero
+TILE = 4  # dense rows that are scored together
+TILED = 256  # columns of these at once, so that their weights stay in the L1 cache
+SKIPPED = 40  # one nonzero value in so many, for each LANES columns of weights, below which others are skipped
 ROWS_AHEAD = 4  # rows to prefetch ahead, since scattered rows are not prefetched by hardware
 WIDE = 2 * LANES  # columns in one vector
 at = np.uintp  # an unsigned index spares the check for negative ones
@@ -120,37 +120,73 @@ def score_csr(data, indices, indptr, weights, out):
 
 def room_for(n_features, n_columns):
     """Scratch of `score_dense` and `score_dense_few`."""
-    n = min(n_features, TILED) + 1
-    return np.empty((n_columns, n)), np.arange(n, dtype=np.int32), np.empty((1, TILE)), np.empty((n, TILE))
+    n, n_groups = min(n_features, TILED), -(-n_columns // LANES)
+    return np.empty((min(n_columns, FEW), n + 1)), np.zeros((n_groups, n, LANES)), np.empty((TILE, LANES))
 
 
 @kernel
 def score_dense(values, weights, room, out):
     # out[i, r] += sum over j of x[i, j] * weights[j, r], in the order of j, without x = 0; `room` is that of `room_for`
-    n_rows, n_features = values.shape
+    (n_rows, n_features), width = values.shape, out.shape[1]
+    _, groups, sums = room
     tiled = n_rows - n_rows % TILE if can_be_tiled(n_rows, weights) else 0
-    columns, numbers, sums, turned = room
     for first in range(0, n_features if tiled else 0, TILED):
         stop = min(first + TILED, n_features)
-        turn_weights(weights, first, stop, columns)
+        for r in range(width):
+            for j in range(first, stop):
+                groups[r // LANES, j - first, r % LANES] = weights[j, r]
         for begin in range(0, tiled, TILE):
-            if TILED_FROM * turn(values, begin, first, stop, turned) < TILE * (stop - first):
+            if width > LANES and is_sparse(values, begin, first, stop, width):
                 add_rows(values, weights, begin, begin + TILE, first, stop, out)
                 continue
-            for r in range(out.shape[1]):
+            for r in range(0, width, LANES):
+                table, last = groups[r // LANES], min(r + LANES, width)
+                if last - r == LANES:
+                    score_tile(values, begin, first, stop, table, out, begin, r)
+                    continue
                 for i in range(TILE):
-                    turned[0, i] = out[begin + i, r]
-                sum_2(sums, 0, LANES, columns[r], numbers, 0, 1 + stop - first, turned)
+                    for k in range(r, last):
+                        sums[i, k - r] = out[begin + i, k]
+                score_tile(values, begin, first, stop, table, sums, 0, 0)
                 for i in range(TILE):
-                    out[begin + i, r] = sums[0, i]
+                    for k in range(r, last):
+                        out[begin + i, k] = sums[i, k - r]
     add_rows(values, weights, tiled, n_rows, np.intp(0), n_features, out)  # a literal would be compiled separately
+
+
+@brick
+def is_sparse(values, begin, first, stop, width):
+    # whether so few values of TILE rows are not 0 that it pays to skip the others
+    stored = 0
+    for i in range(begin, begin + TILE):
+        for j in range(first, stop):
+            stored += values[i, j] != 0
+    return SKIPPED * LANES * stored < width * TILE * (stop - first)
+
+
+@brick
+def score_tile(values, begin, first, stop, table, sums, row, column):
+    # sums[row + i, column + k] += sum of values[begin + i, j] * table[j - first, k], j from first to stop, of TILE rows
+    # and LANES columns
+    a, b = take(sums, row, column, LANES), take(sums, row + 1, column, LANES)
+    c, d = take(sums, row + 2, column, LANES), take(sums, row + 3, column, LANES)
+    for j in range(first, stop):
+        w = take(table, j - first, 0, LANES)
+        a = a + np.float64(values[begin, j]) * w
+        b = b + np.float64(values[begin + 1, j]) * w
+        c = c + np.float64(values[begin + 2, j]) * w
+        d = d + np.float64(values[begin + 3, j]) * w
+    put(sums, row, column, a)
+    put(sums, row + 1, column, b)
+    put(sums, row + 2, column, c)
+    put(sums, row + 3, column, d)
 
 
 @kernel
 def score_dense_few(values, weights, room, out):
     # the same to the same bits, for up to FEW columns
     n_rows, n_features = values.shape
-    columns, _, sums, _ = room
+    columns, _, sums = room
     tiled = n_rows - n_rows % LANES if can_be_tiled(n_rows, weights) else 0
     for first in range(0, n_features if tiled else 0, TILED):
         stop = min(first + TILED, n_features)
@@ -195,25 +231,11 @@ def turn_weights(weights, first, stop, columns):
 @brick
 def can_be_tiled(n_rows, weights):
     # whether there are enough rows to justify checking each weight, and all are finite, so that 0 times each is 0
-    finite = n_rows >= 2 * TILE
+    finite = n_rows >= 8 * TILE
     for j in range(weights.shape[0] if finite else 0):
         for r in range(weights.shape[1]):
             finite &= abs(weights[j, r]) < np.inf
     return finite
-
-
-@brick
-def turn(values, begin, first, stop, out):
-    # out[1 + j - first, i] = x[begin + i, j] for j from first to stop and TILE rows; returns the number of nonzero
-    # values
-    stored = 0
-    for i in range(TILE):
-        row = values[begin + i]
-        for j in range(first, stop):
-            x = np.float64(row[j])
-            stored += x != 0.0
-            out[1 + j - first, i] = x
-    return stored
 
 
 @brick
