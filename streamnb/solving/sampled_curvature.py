@@ -142,7 +142,7 @@ def groups_of(batches: list[RowBatch], n_features: int, n_models: int) -> list[l
     There is one where rows are few, or columns so many that sums take longer to add up than rows to visit.
     """
     n_rows = batches[-1].where.stop
-    n_groups = min(GROUPS, len(batches), n_rows // n_features, n_rows * n_models // LEAST_OF_GROUP)
+    n_groups = min(GROUPS, len(batches), n_rows // max(n_features, 1), n_rows * n_models // LEAST_OF_GROUP)
     if n_groups < 2:
         return [batches]
     edges = [len(batches) * k // n_groups for k in range(n_groups + 1)]
@@ -415,7 +415,7 @@ def weighted_sums(batches: Sequence[RowBatch], weight: np.ndarray, n_features: i
             for total, part in ((sums, weighted), (squares, weighted * values)):
                 total += np.bincount(chunk.indices, part, n_features)
             continue
-        for piece in pieces(len(row_weight), max(CACHED_VALUES // n_features, 1)):
+        for piece in pieces(len(row_weight), max(CACHED_VALUES // max(n_features, 1), 1)):
             values = chunk.values[piece].astype(np.float64)
             sums += np.einsum("i,ij->j", row_weight[piece], values)
             squares += np.einsum("i,ij,ij->j", row_weight[piece], values, values)

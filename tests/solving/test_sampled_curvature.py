@@ -107,6 +107,15 @@ def test_a_sample_without_weight_or_of_bytes_does_no_harm():
     np.testing.assert_array_equal(bytes_.coef_, whole.coef_)
 
 
+def test_sampled_rows_may_have_no_values():
+    rows, y = np.zeros((20_000, 4)), np.arange(20_000) % 3
+    for row in range(0, 28, 7):  # of which the sample has some
+        rows[:, 1] = 0.0
+        rows[row, 1] = 50.0
+        model = snb.MarginClassifier(0.001).fit(rows, y)
+        assert model.converged_ and np.isfinite(model.coef_).all()
+
+
 def test_a_class_of_factor_0_is_left_out():
     for kind in (snb.SoftmaxRegression, snb.MarginClassifier):
         model = kind(class_weight={2: 0.0}).fit(X, Y)
