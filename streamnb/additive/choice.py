@@ -228,9 +228,8 @@ class FoldStage:
         chooser, columns = self.chooser, self.terms.columns()
         given = chooser.rows
         places = columns.places_of(given.X, columns.n_columns)
-        parents, leaves = self.terms.layers.tree
         losses, targets = chooser.judge.losses, chooser.judge.targets
-        return TermRows(columns, parents, leaves, places, losses, targets, given.weight, given.fold)
+        return TermRows(columns, self.terms.layers, places, losses, targets, given.weight, given.fold)
 
     def judged(self, points: Sequence[dict[str, Any]]) -> list[JudgedPoint]:
         """Each point, with its score on each fold."""

@@ -135,6 +135,11 @@ class TermLayers:
         return self.widths / self.widths[np.searchsorted(self.terms, self.terms)]
 
     @cached_property
+    def starts(self) -> np.ndarray:
+        """Where the steps of each term start, and where the last one ends, (n_terms + 1,)."""
+        return np.append(0, np.cumsum(np.bincount(self.terms, self.widths))).astype(np.int64)
+
+    @cached_property
     def tree(self) -> tuple[np.ndarray, np.ndarray]:
         """The step that each step is part of, -1 for the coarsest, and the finest step of each column."""
         indptr, steps = self.parts.indptr, self.parts.sorted_indices().indices
@@ -195,8 +200,7 @@ class TermRows:
     Attributes
     ----------
     columns : TermColumns
-    parents, leaves
-        As `TermLayers.tree`.
+    layers : TermLayers
     places : (n_terms, n_rows) int32
         The column of each term; the number of columns where a row has none.
     losses : TermLosses
@@ -204,8 +208,7 @@ class TermRows:
     """
 
     columns: TermColumns
-    parents: np.ndarray
-    leaves: np.ndarray
+    layers: TermLayers
     places: np.ndarray
     losses: TermLosses
     targets: np.ndarray
@@ -220,7 +223,7 @@ class TermRows:
     @cached_property
     def counts(self) -> np.ndarray:
         """The weight of the rows of each column, (n_columns,)."""
-        found = sum(np.bincount(of_term, self.weight, len(self.leaves) + 1) for of_term in self.places)
+        found = sum(np.bincount(of_term, self.weight, self.columns.n_columns + 1) for of_term in self.places)
         return np.asarray(found)[:-1]
 
     def scores(self, weights: np.ndarray, some: Any = slice(None)) -> np.ndarray:
@@ -241,7 +244,7 @@ class TermRows:
 
     def without_terms(self, intercepts: np.ndarray) -> TermWeights:
         """The weights of a model of intercepts alone."""
-        zero = np.zeros((len(self.leaves) + 1, self.width))
+        zero = np.zeros((self.columns.n_columns + 1, self.width))
         weights = zero.copy()
         weights[-1] = intercepts
         return TermWeights(weights, zero)
@@ -283,8 +286,9 @@ class TermDescent:
         folds = np.array([model.fold for model in models], np.int64)
         self._others = LaneRows(rows.targets, rows.weight, rows.fold, folds[self._of_lane])
         self._n_rows, intercepts = rows.losses.intercepts(rows.targets, rows.weight, rows.fold, folds)
-        self._variance = np.stack([model.variance for model in models], axis=1)[:, self._of_lane]
-        self._nodes, self._shrink = np.empty_like(self._variance), np.empty_like(self._variance)
+        self._variance = np.ascontiguousarray(np.stack([model.variance for model in models])[self._of_lane].T)
+        self._shrink = np.empty_like(self._variance)
+        self._room = np.empty((int(np.diff(rows.layers.starts).max()), len(lanes)))  # of the nodes of one term
         starts = [
             rows.without_terms(one) if model.start is None else model.start
             for model, one in zip(models, intercepts, strict=True)
@@ -298,7 +302,7 @@ class TermDescent:
         self._curvature, self._gradient = self._sums(self._work), self._sums(self._slopes)
         self._gradient += self.pulls
         self._lacking: np.ndarray | None = None  # curvature of all rows that the sample lacks
-        kernels.divide_by_prior(rows.parents, rows.leaves, self._variance, self._curvature[:-1], self._shrink)
+        kernels.divide_by_prior(*rows.layers.tree, self._variance, self._curvature[:-1], self._shrink)
 
     def correct(self, gradient: np.ndarray, counts: np.ndarray) -> None:
         """Let the sample of the only model stand for all rows, before training.
@@ -316,7 +320,7 @@ class TermDescent:
         self._lacking = np.zeros_like(self._curvature)
         self._lacking[:-1] = per_row * np.maximum(counts[:, None] - own, 0.0)
         self._curvature += self._lacking
-        kernels.divide_by_prior(rows.parents, rows.leaves, self._variance, self._curvature[:-1], self._shrink)
+        kernels.divide_by_prior(*rows.layers.tree, self._variance, self._curvature[:-1], self._shrink)
         self._tilt = lanes_of([gradient]) - self._gradient
         self._tilt[:, rows.width :] = 0.0
         self._gradient += self._tilt
@@ -340,9 +344,8 @@ class TermDescent:
             square = self._dots(self._gradient, steepest, intercepts=True)
             kept = (square - self._dots(self._gradient, last, intercepts=True)) / last_square  # Polak and Ribiere 1969
             kept = self._of_lanes(np.where(last_square < 0.0, np.maximum(kept, 0.0), 0.0))
-            along, pull = along * kept, pull * kept
-            along += steepest
-            pull += pull_there
+            kernels.move(along, kept, steepest, np.ones_like(kept))
+            kernels.move(pull, kept, pull_there, np.ones_like(kept))
             last, last_square = steepest, np.minimum(square, -TINY)
             gain = self._stepped(along, pull, self._dots(self._gradient, along, intercepts=True), objective, done)
             objective = objective - gain
@@ -353,7 +356,7 @@ class TermDescent:
             self._gradient += self.pulls
             if self._lacking is not None:
                 self._gradient += self._tilt
-        self.pulls[:-1][self._variance[rows.leaves] == 0.0] = 0.0  # of terms that a model lacks
+        self.pulls[:-1][self._variance[rows.layers.tree[1]] == 0.0] = 0.0  # of terms that a model lacks
         first = self._first.tolist()
         each = [slice(lane, lane + rows.width) for lane in first]
         return [TermWeights(self.weights[:, lanes].copy(), self.pulls[:, lanes].copy()) for lanes in each]
@@ -381,7 +384,7 @@ class TermDescent:
             length = np.where(worse, 0.25 * length, length)
         by = self._of_lanes(length)
         for values, change in ((self.weights, along), (self.pulls, pull), (self.scores, step)):
-            values += by * change
+            kernels.move(values, np.ones_like(by), change, by)
         if self._lacking is not None:
             self._tilt += by * held_back
         self._penalty = of_penalty
@@ -395,7 +398,7 @@ class TermDescent:
 
     def _sums(self, values: np.ndarray) -> np.ndarray:
         """The sums of values of rows (n_rows, L) over the rows of each column, and last over all rows."""
-        total = np.zeros((len(self._rows.leaves) + 1, values.shape[1]))
+        total = np.zeros((self._rows.columns.n_columns + 1, values.shape[1]))
         kernels.add_terms(self._rows.places, values, total)
         total[-1] = 0.0  # of terms that rows lack
         add_intercepts(values, np.zeros(values.shape[1]), total[-1])
@@ -406,19 +409,22 @@ class TermDescent:
 
         Terms are about their means, so that they are independent of the intercept.
         """
-        rows, gradient, curvature = self._rows, self._gradient, self._curvature
-        slope, whole = gradient[-1], curvature[-1]
+        columns, layers, whole = self._rows.columns, self._rows.layers, self._curvature[-1]
         per_row = np.divide(1.0, whole, out=np.zeros_like(whole), where=whole > 0.0)
-        means = curvature[:-1] * per_row
-        right = means * slope
-        right -= gradient[:-1]
-        kernels.solve_tree(rows.parents, rows.leaves, self._variance, self._shrink, right, self._nodes)
-        step, pull, at_means = np.empty_like(gradient), np.zeros_like(gradient), np.zeros_like(slope)
-        step[:-1] = self._nodes[rows.leaves]
-        kernels.add_dots(means, step[:-1], at_means)
-        step[-1] = -slope * per_row - at_means
-        np.multiply(curvature[:-1], step[:-1], out=means)
-        np.subtract(right, means, out=pull[:-1])
+        step, pull = np.empty_like(self._gradient), np.empty_like(self._gradient)
+        kernels.solve_terms(
+            columns.starts,
+            layers.starts,
+            *layers.tree,
+            self._variance,
+            self._shrink,
+            per_row,
+            self._curvature,
+            self._gradient,
+            self._room,
+            step,
+            pull,
+        )
         return step, pull
 
     def _dots(self, a: np.ndarray, b: np.ndarray, intercepts: bool = False) -> np.ndarray:

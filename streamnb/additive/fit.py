@@ -457,7 +457,7 @@ def _chosen(
         weight = float(counts[: coded.firsts[1]].sum())
         share = float(drawn.weight.sum()) / weight
         places, targets = columns.places_of(drawn.X, columns.n_columns), losses.sampled(drawn)
-        rows = TermRows(columns, *terms.layers.tree, places, losses, targets, drawn.weight / share, drawn.fold)
+        rows = TermRows(columns, terms.layers, places, losses, targets, drawn.weight / share, drawn.fold)
         most = most_rows(columns, coded.firsts, counts, weight)
         plain = replace(options, keeping=None)
         weights_of_all = trained_terms(rows, stage.model(point, ALL), columns, most, request, share > ALL_ROWS)

@@ -8,7 +8,7 @@ import numpy as np
 
 from streamnb.kernels.compiler import kernel, part
 from streamnb.kernels.exact import exp_less_one, logarithm
-from streamnb.kernels.lanes import LANES, put, take
+from streamnb.kernels.lanes import LANES, put, spread, take
 
 LOWEST = -690.0  # exponents below, whose powers are about 0
 
@@ -162,7 +162,7 @@ def curve_softmax(slopes, step, own, weight, fold, without, n_classes, out):
 
 @kernel
 def divide_by_prior(parents, leaves, variance, curvature, shrink):
-    # shrink[k] = 1 / (1 + variance of a node about its parent * precision of the nodes below), for `solve_tree`
+    # shrink[k] = 1 / (1 + variance of a node about its parent * precision of the nodes below), for `solve_terms`
     shrink[:] = 0.0
     for c in range(len(leaves)):
         for r in range(shrink.shape[1]):
@@ -176,20 +176,50 @@ def divide_by_prior(parents, leaves, variance, curvature, shrink):
 
 
 @kernel
-def solve_tree(parents, leaves, variance, shrink, right, nodes):
-    # nodes[leaves] = (curvature + prior precision)^-1 right, where nodes vary about their parents, which come first
-    nodes[:] = 0.0
-    for c in range(len(leaves)):
-        for r in range(right.shape[1]):
-            nodes[leaves[c], r] = right[c, r]
-    for k in range(len(parents) - 1, -1, -1):
-        if parents[k] >= 0:
-            for r in range(right.shape[1]):
-                nodes[parents[k], r] += nodes[k, r] * shrink[k, r]
-    for k in range(len(parents)):
-        for r in range(right.shape[1]):
-            above = nodes[parents[k], r] if parents[k] >= 0 else 0.0
-            nodes[k, r] = (above + variance[k, r] * nodes[k, r]) * shrink[k, r]
+def solve_terms(columns, nodes, parents, leaves, variance, shrink, per_row, curvature, gradient, room, step, pull):
+    # step = minus the gradient, of terms about their means, over the curvature of each term and its prior alone, where
+    # nodes vary about their parents, which come first; pull is what it changes the gradient of the prior by
+    width = gradient.shape[1]
+    for r in range(0, width - width % LANES, LANES):
+        solve_lanes(
+            columns, nodes, parents, leaves, variance, shrink, per_row, curvature, gradient, room, step, pull, r, LANES
+        )
+    for r in range(width - width % LANES, width):
+        solve_lanes(
+            columns, nodes, parents, leaves, variance, shrink, per_row, curvature, gradient, room, step, pull, r, 1
+        )
+
+
+@part
+def solve_lanes(
+    columns, nodes, parents, leaves, variance, shrink, per_row, curvature, gradient, room, step, pull, r, n_lanes
+):
+    none, slope, rows = spread(0.0, n_lanes), take(gradient, len(leaves), r, n_lanes), take(per_row, 0, r, n_lanes)
+    mean = none
+    for t in range(len(columns) - 1):  # the nodes of one term stay close to the processor
+        first = nodes[t]
+        for k in range(nodes[t + 1] - first):
+            put(room, k, r, none)
+        for c in range(columns[t], columns[t + 1]):
+            right = take(curvature, c, r, n_lanes) * rows * slope - take(gradient, c, r, n_lanes)
+            put(room, leaves[c] - first, r, right)
+        for k in range(nodes[t + 1] - 1, first - 1, -1):
+            if parents[k] >= 0:
+                below = take(room, k - first, r, n_lanes) * take(shrink, k, r, n_lanes)
+                put(room, parents[k] - first, r, take(room, parents[k] - first, r, n_lanes) + below)
+        for k in range(first, nodes[t + 1]):
+            node = take(variance, k, r, n_lanes) * take(room, k - first, r, n_lanes)
+            if parents[k] >= 0:
+                node = take(room, parents[k] - first, r, n_lanes) + node
+            put(room, k - first, r, node * take(shrink, k, r, n_lanes))
+        for c in range(columns[t], columns[t + 1]):
+            of_column, curved = take(room, leaves[c] - first, r, n_lanes), take(curvature, c, r, n_lanes)
+            right = curved * rows * slope - take(gradient, c, r, n_lanes)
+            put(step, c, r, of_column)
+            put(pull, c, r, right - curved * of_column)
+            mean = mean + curved * rows * of_column
+    put(step, len(leaves), r, none - slope * rows - mean)
+    put(pull, len(leaves), r, none)
 
 
 @kernel
@@ -198,3 +228,11 @@ def add_dots(a, b, out):
     for j in range(len(a)):
         for r in range(a.shape[1]):
             out[r] += a[j, r] * b[j, r]
+
+
+@kernel
+def move(values, share, change, by):
+    # values[j, r] = share[r] * values[j, r] + by[r] * change[j, r]
+    for j in range(len(values)):
+        for r in range(values.shape[1]):
+            values[j, r] = share[r] * values[j, r] + by[r] * change[j, r]

@@ -282,22 +282,24 @@ def fit_matrix(
     if not weight.any():
         return factor * np.eye(n_classes), biases
     centred, size = _centred(scores, weight)
+    centred, targets = np.ascontiguousarray(centred.T), np.ascontiguousarray(targets.T)  # as in `_newton`
     unit = centred / size
 
     def at(theta: np.ndarray) -> tuple[float, np.ndarray]:
         apart, bias = theta[:-n_classes].reshape(n_classes, n_classes), theta[-n_classes:]
-        z = unit @ apart + bias
+        z = apart.T @ unit
         z += factor * centred
-        z -= z.max(axis=1, keepdims=True)
-        of_target = np.einsum("nk,nk->n", targets, z)
+        z += bias[:, None]
+        z -= z.max(axis=0)
+        of_target = np.einsum("kn,kn->n", targets, z)
         np.exp(z, out=z)
-        total = z.sum(axis=1)
+        total = z.sum(axis=0)
         loss = np.einsum("n,n->", weight, np.log(total) - of_target)
         loss += 0.5 * (MATRIX_RIDGE * np.einsum("jk,jk->", apart, apart) + bias_ridge * np.einsum("k,k->", bias, bias))
-        z /= total[:, None]
+        z /= total
         z -= targets
-        z *= weight[:, None]
-        return float(loss), np.append(unit.T @ z + MATRIX_RIDGE * apart, z.sum(axis=0) + bias_ridge * bias)
+        z *= weight
+        return float(loss), np.append(unit @ z.T + MATRIX_RIDGE * apart, z.sum(axis=1) + bias_ridge * bias)
 
     start = np.append(np.zeros(n_classes**2), biases)
     with threads.one_thread():

@@ -20,7 +20,7 @@ TERMS = AdditiveTerms(CODED, (3, 7), ((0, 1),))  # steps of 7 are no parts of th
 
 
 def rows_of(kind):
-    columns, (parents, leaves) = TERMS.columns(), TERMS.layers.tree
+    columns = TERMS.columns()
     noise, means = RNG.integers(0, 6, 400), np.exp(np.sin(CODES[:, 0]) + 0.3 * CODES[:, 1])
     if isinstance(kind, int):
         targets = (CODES[:, 0] + CODES[:, 1] + noise) % kind
@@ -32,7 +32,7 @@ def rows_of(kind):
             y.astype(float),
         )
     places, weight = columns.places_of(CODES, columns.n_columns), RNG.uniform(0.5, 2.0, 400)
-    return TermRows(columns, parents, leaves, places, losses, targets, weight, RNG.integers(0, 3, 400))
+    return TermRows(columns, TERMS.layers, places, losses, targets, weight, RNG.integers(0, 3, 400))
 
 
 def model_of(fold, l2, pair=1.0):
@@ -43,7 +43,7 @@ def model_of(fold, l2, pair=1.0):
 def brute_force(rows, model):
     """The scores of all rows at the optimum, by a general optimiser on the steps of all layers."""
     free = np.flatnonzero(model.variance)
-    columns, losses, y = np.zeros((len(rows.weight), len(rows.leaves) + 1)), rows.losses, rows.targets
+    columns, losses, y = np.zeros((len(rows.weight), rows.columns.n_columns + 1)), rows.losses, rows.targets
     for of_term in rows.places:
         columns[np.arange(len(columns)), of_term] += 1.0
     steps = columns[:, :-1] @ TERMS.layers.parts.toarray()[:, free] * np.sqrt(model.variance[free])
