@@ -290,7 +290,7 @@ def roots_within(
     (e, q, u), (found, order, last), spans, sums, ends = room
     n = clipped_spans(excess, share, unit, taus, every, index, below, centre, reach, found, spans, sums)
     sort_spans(spans, n, len(taus), order, ends)
-    p, n, total = 0, 0, 0.0
+    p, n, total = 0, np.intp(0), 0.0  # a literal would be compiled separately
     for g in range(len(taus)):
         for at in range(p, ends[g]):
             i = order[at]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from streamnb.kernels.compiler import brick, kernel
+from streamnb.kernels.compiler import brick, kernel, part
 from streamnb.kernels.lanes import LANES, prefetch, put, spread, take, turned, widened
 
 FEW = 3  # columns; fewer are summed one by one
@@ -140,15 +140,14 @@ def score_dense(values, weights, room, out):
                 add_rows(values, weights, begin, begin + TILE, first, stop, out)
                 continue
             for r in range(0, width, LANES):
-                table, last = groups[r // LANES], min(r + LANES, width)
-                if last - r == LANES:
-                    score_tile(values, begin, first, stop, table, out, begin, r)
-                    continue
-                for i in range(TILE):
+                last = min(r + LANES, width)
+                whole = last - r == LANES
+                for i in range(0 if whole else TILE):
                     for k in range(r, last):
                         sums[i, k - r] = out[begin + i, k]
-                score_tile(values, begin, first, stop, table, sums, 0, 0)
-                for i in range(TILE):
+                target, row, column = (out, begin, r) if whole else (sums, 0, 0)
+                score_tile(values, begin, first, stop, groups[r // LANES], target, row, column)
+                for i in range(0 if whole else TILE):
                     for k in range(r, last):
                         out[begin + i, k] = sums[i, k - r]
     add_rows(values, weights, tiled, n_rows, np.intp(0), n_features, out)  # a literal would be compiled separately
@@ -238,7 +237,7 @@ def can_be_tiled(n_rows, weights):
     return finite
 
 
-@brick
+@part
 def add_rows(values, weights, begin, end, first, stop, out):
     # out[i, r] += sum over j from first to stop of x[i, j] * weights[j, r], where x is not zero
     for i in range(begin, end):
