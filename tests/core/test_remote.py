@@ -6,16 +6,7 @@ from fsspec.registry import known_implementations
 
 import streamnb as snb
 from streamnb.core import stored_files
-from streamnb.core.stored_files import (
-    RemoteFile,
-    asked,
-    downloaded,
-    exists,
-    is_folder,
-    listed,
-    stored,
-    uploading,
-)
+from streamnb.core.stored_files import RemoteFile, asked, downloaded, exists, is_folder, listed, stored, uploading
 from tests.support.refusals import refuses
 from tests.support.web_server import serving
 

@@ -12,10 +12,7 @@ from tests.support.strategies import example
 from tests.support.zarr_stores import anndata_root, csr_group, dense_array, write_arrays
 
 ROWS = example("int")
-USES = {
-    "scan": lambda X: snb.scan(X, ROWS.y),
-    "predict": lambda X: snb.LinearNB().fit(ROWS.x, ROWS.y).predict(X),
-}
+USES = {"scan": lambda X: snb.scan(X, ROWS.y), "predict": lambda X: snb.LinearNB().fit(ROWS.x, ROWS.y).predict(X)}
 every_use = pytest.mark.parametrize("use", USES.values(), ids=USES)
 
 

@@ -247,11 +247,7 @@ def test_labels_are_ranked_one_by_one(tmp_path):
         ("one_r", {"values": "presence", "n_bins": 8}, "n_bins=8 joins bins; give values="),
         ("one_r", {"values": "bins", "min_rows": -1}, "min_rows=-1"),
         ("one_r", {"values": "value", "stats": STATS}, "hold no histogram"),
-        (
-            "one_r",
-            {"values": "value", "stats": snb.scan(X, Y, histogram="bins")},
-            "histogram='value'.*, or use values",
-        ),
+        ("one_r", {"values": "value", "stats": snb.scan(X, Y, histogram="bins")}, "histogram='value'.*, or use values"),
     ],
 )
 def test_values_that_cannot_be_had(by, options, message):

@@ -12,19 +12,8 @@ import pytest
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.datasets import load_breast_cancer
 from sklearn.inspection import permutation_importance
-from sklearn.metrics import (
-    ConfusionMatrixDisplay,
-    RocCurveDisplay,
-    precision_score,
-    recall_score,
-    roc_auc_score,
-)
-from sklearn.model_selection import (
-    RandomizedSearchCV,
-    TunedThresholdClassifierCV,
-    cross_val_score,
-    train_test_split,
-)
+from sklearn.metrics import ConfusionMatrixDisplay, RocCurveDisplay, precision_score, recall_score, roc_auc_score
+from sklearn.model_selection import RandomizedSearchCV, TunedThresholdClassifierCV, cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MultiLabelBinarizer, OneHotEncoder, StandardScaler
 
