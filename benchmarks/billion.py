@@ -34,6 +34,7 @@ import scipy.sparse as sp
 import zarr
 
 import streamnb as snb
+from streamnb.passes import run as running
 from streamnb.passes.checkpoint import Checkpoint
 from streamnb.passes.contract import Report
 from streamnb.rows.zarr_reading import Clock
@@ -82,12 +83,15 @@ def write_clicks(folder: Path, n_rows: int, n_classes: int = 2) -> int:
     n_times = n_rows // n_distinct
     pieces = (clicks(CHUNK, n_classes, seed) for seed in range(n_distinct // CHUNK))
     snb.write_csr(folder, pieces, n_features=N_FEATURES)
+    of_few = zarr.open_array(folder / "indptr")
     shutil.rmtree(folder / "indptr")
     n_rows = n_distinct * n_times
     for name, length in (("data", FIELDS), ("indices", FIELDS), ("y", 1)):
         repeat(folder / name, n_distinct * length, n_rows * length)
     group = zarr.open_group(folder)
-    ends = group.create_array("indptr", shape=(n_rows + 1,), chunks=(CHUNK,), dtype="int64")
+    ends = group.create_array(
+        "indptr", shape=(n_rows + 1,), chunks=of_few.chunks, dtype="int64", compressors=of_few.compressors
+    )
     for start in range(0, n_rows + 1, CHUNK * 16):
         ends[start : start + CHUNK * 16] = np.arange(start, min(start + CHUNK * 16, n_rows + 1)) * FIELDS
     group.attrs["shape"] = [n_rows, N_FEATURES]
@@ -225,8 +229,8 @@ class Cost(NamedTuple):
 def child(sender: Any, name: str, path: Path, options: dict[str, Any]) -> None:
     """One run; says when it begins, and sends its cost."""
     writing = Clock()
-    for method in ("open", "add"):
-        setattr(Checkpoint, method, watched(getattr(Checkpoint, method), writing))
+    for owner, function in ((Checkpoint, "open"), (Checkpoint, "add"), (running, "part_of")):
+        setattr(owner, function, watched(getattr(owner, function), writing))
     sender.send(None)
     began, cpu = time.perf_counter(), time.process_time()
     model = RUNS[name].fit(path, **options)

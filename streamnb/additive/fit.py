@@ -3,7 +3,6 @@
 import time
 from dataclasses import dataclass, replace
 from functools import partial
-from hashlib import sha256
 from operator import add
 from typing import Annotated, Any, NamedTuple, Self
 
@@ -41,7 +40,7 @@ from streamnb.additive.losses import (
     TermLosses,
 )
 from streamnb.additive.terms import TermTables, purified
-from streamnb.core import memory, row_checks
+from streamnb.core import memory, persistence, row_checks
 from streamnb.encoding.bins import BinEdges, CodedFeatures, TermColumns, codes_of
 from streamnb.encoding.learning import prepared
 from streamnb.encoding.table_codes import BinCodes, LevelCodes
@@ -345,7 +344,7 @@ class TermSums(Statistic):
 
     def about(self) -> dict[str, str]:
         known = {"the task": type(self).__name__, "losses": repr(self.losses), "terms": repr(self.columns)}
-        return known | {WEIGHTS_KEY: sha256(np.ascontiguousarray(self.weights).tobytes()).hexdigest()[:16]}
+        return known | {WEIGHTS_KEY: persistence.digest(self.weights)}
 
     def objective(self, at: TermWeights) -> float:
         """The losses, as far as they matter, and the penalty."""

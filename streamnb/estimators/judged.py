@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from hashlib import sha256
 from operator import add
 from typing import Annotated, Any, Self
 
@@ -157,7 +156,7 @@ class HeldOutResiduals(Statistic):
 
     def about(self) -> dict[str, str]:
         known = {"the loss": repr(self.loss), "offset": repr(self.offset), "folding": repr(self.folding)}
-        return {"the task": type(self).__name__, **known, "weights": sha256(self.weights.tobytes()).hexdigest()[:16]}
+        return {"the task": type(self).__name__, **known, "weights": persistence.digest(self.weights)}
 
 
 # ---- errors ----------------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ from streamnb.passes.run import run
 from streamnb.passes.statistic import Statistic
 from streamnb.rows.in_arrays import opened_columns
 from streamnb.rows.opening import with_labels
-from streamnb.rows.row_blocks import BLOCK_ROWS, Block, stacked
+from streamnb.rows.row_blocks import Block, stacked
 from streamnb.stats.grouping import merged_classes, positions
 
 LABELS = ("y_true", "y_pred")
@@ -256,8 +256,8 @@ def _judged_portable(model: PortableModel, labelled: tuple[Any, Any, Any], optio
     X, options = options.taken_from(*labelled, model.encoding, model.feature_names_in_)
     X, y = with_labels(X, labelled[1])
     rows = opened_for(model.encoding, X, y, labelled[2], names=model.feature_names_in_)
-    blocks = list(rows.row_columns(BLOCK_ROWS))
-    truth, weight = (stacked([block[name] for block in blocks]) for name in ("y", "sample_weight"))
+    blocks = list(rows.row_columns())
+    truth, weight = (stacked([getattr(block, name) for block in blocks]) for name in ("y", "weight"))
     given: dict[str, Any] = {"classes": model.classes_, "sample_weight": weight, **options.read_from(rows).given()}
     if model.reference is None:  # a reference class has no score
         given["scores"] = model.decision_function(X)

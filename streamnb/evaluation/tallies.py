@@ -12,9 +12,9 @@ import scipy.sparse as sp
 from streamnb.core import memory, persistence
 from streamnb.evaluation.score_order import Histogram
 from streamnb.kernels.decisions import count_decisions, count_rows
-from streamnb.kernels.row_values import GOLDEN, scattered_bits
+from streamnb.kernels.row_values import scattered_bits
 from streamnb.passes.statistic import Mergeable, added
-from streamnb.rows.row_blocks import stacked
+from streamnb.rows.row_blocks import row_hashes, stacked
 from streamnb.stats.row_means import RowMeans, WeightTable, pairs_of_state, state_of_pairs, summed_by_key
 
 _SURE = float(np.finfo(np.float64).eps)  # scikit-learn's log_loss clips probabilities to [eps, 1 - eps]
@@ -518,16 +518,8 @@ def _restored(name: str, empty: Any, n_rows: int, state: Any) -> Any:
 
 def _keys(parts: RowParts) -> np.ndarray:
     """A hash of the content of each row, of its bits alone."""
-    total, seed = np.uint64(0), 0
-    for name in sorted(parts):
-        part = parts[name]
-        values = part if sp.issparse(part) else part.reshape(len(part), -1)
-        factors = scattered_bits(np.arange(seed, seed + values.shape[1], dtype=np.uint64) * GOLDEN)
-        seed += len(factors)
-        if not sp.issparse(part) and part.dtype == np.float64:
-            bits = (values + 0.0).view(np.uint64)  # -0.0 is 0.0
-            bits = bits ^ (bits >> np.uint64(32))  # few of the low bits of a short number are set
-        else:
-            bits = values.astype(np.uint64)
-        total = total + (bits @ (factors | np.uint64(1)))
+    total, seed = np.zeros(1, np.uint64), 0
+    for _, part in sorted(parts.items()):
+        total = total + row_hashes(part, seed)
+        seed += part.shape[1] if part.ndim > 1 else 1
     return scattered_bits(total)

@@ -99,6 +99,15 @@ scattered = brick(scattered_bits)  # of one number in a kernel
 
 
 @kernel
+def weighted_sum(first, values):
+    """Return the sum of uint64 `values`, modulo 2^64, each times a random odd number that belongs to its row."""
+    total = np.uint64(0)
+    for i in range(len(values)):
+        total += (scattered(np.uint64(first + i) * GOLDEN) | np.uint64(1)) * values[i]
+    return total
+
+
+@kernel
 def rank_few(keys, out):
     # out[i, a] = number of keys of row i before keys[i, a]: smaller ones, and equal ones with smaller a
     for i in range(keys.shape[0]):

@@ -1,31 +1,31 @@
 """Checkpoints of a long pass, which only a pass over the same data resumes."""
 
-import hashlib
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from streamnb.core import persistence
 from streamnb.core.messages import DataError
 from streamnb.core.stored_files import remove_unfinished
 from streamnb.passes import stopping
 from streamnb.passes.contract import PassTask, Report
+from streamnb.rows.row_blocks import Block, digest_of
 from streamnb.rows.source import Source
 
 SECONDS = 10.0  # between two writes: at most so much work is lost
 SHARE = 50  # the next write waits this many times as long as the last one took: a fiftieth of the time at most
 SAMPLES = 8  # positions at which rows are read to recognise the data
 SAMPLE_ROWS = 64
-MANY_ROWS = 1 << 20  # whose labels are read at once
-SUMS = 1  # raised when a new version of the code computes other sums
+SUMS = 2  # raised when a new version of the code computes other sums or digests
 
 Range = tuple[int, int]  # rows [start, stop)
+PartDone = tuple[int, int, dict[str, int]]  # rows [start, stop), and digests of their labels, weights and splits
 
 
 @persistence.register
@@ -36,7 +36,7 @@ class Checkpoint:
     Attributes
     ----------
     about : dict of str
-        The data and the task, as text and digests.
+        The data and the task as text, and digests of labels and other columns of the rows that are done.
     done : list of (start, stop)
         The ranges of rows that are done, sorted and disjoint.
     stats : ClassStats or another total, or None
@@ -80,7 +80,7 @@ class Checkpoint:
         except DataError as error:
             raise DataError(f"checkpoint: {error}; remove the file to start anew, or name another") from error
         self.path, self.task = path, task
-        self._check(about)
+        self._check(_with_digests(about, _parts(source, self.done)))
         if self.stats is not None and not persistence.registered(self.stats):
             self.stats = task.total(self.stats)
         return self
@@ -112,10 +112,11 @@ class Checkpoint:
         """True if it is time to `add` the rows done since the last write."""
         return stopping.requested.is_set() or time.monotonic() - self._written >= max(SECONDS, SHARE * self._cost)
 
-    def add(self, total: Any, report: Report, ranges: Iterable[Range]) -> None:
+    def add(self, total: Any, report: Report, parts: Sequence[PartDone]) -> None:
         """Add the total of some rows, none of which was added before, and write the file."""
         began = time.monotonic()
-        self.done = _merged([*self.done, *ranges])
+        self.done = _merged([*self.done, *(part[:2] for part in parts)])
+        self.about = _with_digests(self.about, parts)
         more = self.task.packed(total)
         self.stats = more if self.stats is None else self.task.packed(self.stats + more)
         self.report = self.report + replace(report, seconds=time.monotonic() - self._written)
@@ -167,13 +168,10 @@ def _merged(ranges: Iterable[Range]) -> list[Range]:
 
 
 def description(task: PassTask, source: Source) -> dict[str, str]:
-    """A description of the data and the parameters of a pass, by which it is recognised.
-
-    It covers all labels, weights and folds, and the layout and some rows of X.
-    """
+    """A description of a pass, by which it is recognised: its parameters, the layout of X and some rows."""
     about = {"the way of summing": f"number {SUMS}", **task.about()}
     about["the shape of X"] = repr((source.n_rows, source.n_features))
-    return about | source.layout() | _beside(source) | {"the rows of X": _samples(source)}
+    return about | source.layout() | {"the rows of X": f"{_samples(source) % 2**64:016x}"}
 
 
 def _difference(name: str, *texts: str) -> str:
@@ -184,38 +182,40 @@ def _difference(name: str, *texts: str) -> str:
     return f"{name} had other values" if was == "given" else f"{name} had other values than {was[:-2]} further on"
 
 
-def _beside(source: Source) -> dict[str, str]:
-    """Digests of labels, weights and other columns beside the rows."""
-    digests: dict[str, Any] = {}
-    for columns in source.row_columns(MANY_ROWS):
-        for name, column in columns.items():
-            if column is not None:
-                _digest(digests.setdefault(name, hashlib.sha256()), column)
-    return {name: digest.hexdigest()[:16] for name, digest in digests.items()}
+def _with_digests(about: dict[str, str], parts: Iterable[PartDone]) -> dict[str, str]:
+    """A description with the digests of more rows."""
+    about = dict(about)
+    for part in parts:
+        for name, digest in part[2].items():
+            about[name] = f"{(int(about.get(name, '0'), 16) + digest) % 2**64:016x}"
+    return about
 
 
-def _samples(source: Source) -> str:
+def part_of(block: Block) -> PartDone:
+    """The rows of a block, with digests of the columns beside them."""
+    columns = {"y": block.y, "sample_weight": block.weight, "groups or folds": block.split}
+    digests = {name: digest_of(column, block.first_row) for name, column in columns.items() if column is not None}
+    return block.first_row, block.stop, digests
+
+
+def _parts(source: Source, done: list[Range]) -> Iterator[PartDone]:
+    """The rows that are done, with digests of columns as the source has them now."""
+    end = max((stop for _, stop in done), default=0)
+    for block in takewhile(lambda block: block.first_row < end, source.row_columns()):
+        parts = [(max(start, block.first_row), min(stop, block.stop)) for start, stop in done]
+        yield from (part_of(block.cut(start, stop)) for start, stop in parts if start < stop)
+
+
+def _samples(source: Source) -> int:
     """A digest of rows from a few positions, including the first and last row; few compared with a whole pass."""
     assert source.n_rows is not None
-    digest, n_rows = hashlib.sha256(), source.n_rows
+    found, n_rows = 0, source.n_rows
     n_places = min(max(n_rows // (4 * source.rows_near(1)), 2), SAMPLES)  # a chunk is read at each
     for start in np.linspace(0, max(n_rows - SAMPLE_ROWS, 0), n_places).astype(int).tolist():
         for block in source.blocks(start, min(start + SAMPLE_ROWS, n_rows)):
             parts: Any = (block.X,)
             if isinstance(block.X, tuple):  # CSR, whose offsets depend on how rows that are kept were cut
-                data, indices, indptr, n_features = block.X
-                parts = data, indices, indptr - indptr[0], n_features
-            for part in parts:
-                _digest(digest, part)
-    return digest.hexdigest()[:16]
-
-
-def _digest(digest: Any, part: Any) -> None:
-    """Update a digest with an array or labels, independently of dtype and memory layout."""
-    if sp.issparse(part):
-        for array in (np.diff(part.indptr), part.indices):
-            _digest(digest, array)
-    elif isinstance(part, np.ndarray) and part.dtype.kind == "U":
-        digest.update("\0".join(part.tolist()).encode() + b"\0")
-    elif isinstance(part, np.ndarray):
-        digest.update(np.ascontiguousarray(part, np.float64 if part.dtype.kind == "f" else np.int64))
+                data, indices, indptr, _ = block.X
+                parts = data, indices, np.diff(indptr)
+            found += sum(digest_of(part, block.first_row) for part in parts if hasattr(part, "dtype"))
+    return found

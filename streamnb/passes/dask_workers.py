@@ -19,7 +19,7 @@ from zarr.storage import FsspecStore, MemoryStore, WrapperStore
 from streamnb.core.messages import DataError
 from streamnb.core.stored_files import ATTEMPTS, retried
 from streamnb.passes import stopping
-from streamnb.passes.checkpoint import Checkpoint, Range
+from streamnb.passes.checkpoint import Checkpoint, PartDone, Range, part_of
 from streamnb.passes.contract import PassTask, Report, RunOptions
 from streamnb.rows import row_blocks
 from streamnb.rows.files import check_file
@@ -446,7 +446,8 @@ def on_workers(
     total: Any = None
     with Tasks(client) as tasks:
         groups = grouped(source, client, FAN_IN, checkpoint)
-        ended = tasks.ended(_jobs(tasks, source, groups, task.title, _add_segment, task))
+        add_segment = partial(_add_segment, checkpoint is not None)
+        ended = tasks.ended(_jobs(tasks, source, groups, task.title, add_segment, task))
         bar = options.bar(task, ended, total=len(groups), unit=" tasks")
         for *part, notes in tasks.totals(bar, lambda: checkpoint is not None and checkpoint.due):
             remember(source, notes)
@@ -461,14 +462,18 @@ def on_workers(
     return summed, report
 
 
-def _add_segment(task: PassTask, source: Source, start: int, stop: int) -> tuple[Any, Report, list[Range], list[Note]]:
+def _add_segment(
+    resumable: bool, task: PassTask, source: Source, start: int, stop: int
+) -> tuple[Any, Report, list[PartDone], list[Note]]:
     """Add the rows of a segment, in this thread."""
     waiting, computing = Clock(), Clock()
-    part, report = task.partial(), Report()
+    part, report, done = task.partial(), Report(), list[PartDone]()
     for block in timed(source.blocks(start, stop), waiting):
         with computing:
             task.add(part, block)
         report += Report.of_block(block)
+        if resumable:
+            done.append(part_of(block))
     if report.rows != stop - start:
         raise DataError(f"{report.rows} rows were read instead of {stop - start}")
     with computing:
@@ -476,7 +481,7 @@ def _add_segment(task: PassTask, source: Source, start: int, stop: int) -> tuple
     report += Report(
         seconds_reading=source.reading.lap(), seconds_computing=computing.seconds, seconds_waiting=waiting.seconds
     )
-    return total, report, [(start, stop)], notes_of(source, (start, stop))
+    return total, report, done, notes_of(source, (start, stop))
 
 
 def check_found(source: Source) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from streamnb.core.memory import bytes_of
 from streamnb.passes import stopping
-from streamnb.passes.checkpoint import Checkpoint, Range
+from streamnb.passes.checkpoint import Checkpoint, PartDone, part_of
 from streamnb.passes.contract import ANY_SIZE, PassTask, Reading, Report, RunOptions, T, client_for
 from streamnb.passes.dask_blocks import on_dask_blocks
 from streamnb.passes.dask_workers import check_task_sendable, on_workers, reachable
@@ -255,16 +255,17 @@ def _merged(total: Any, other: Any) -> Any:
 
 def _add_blocks(
     team: Alone | Team, blocks: Iterable[Block], bar: Any, checkpoint: Checkpoint | None
-) -> tuple[Any, Report, list[Range]]:
-    """Add blocks until the last, or until a checkpoint is due; return their total, a report and the ranges of rows."""
-    done: list[Range] = []
+) -> tuple[Any, Report, list[PartDone]]:
+    """Add blocks until the last, or until a checkpoint is due; return their total, a report, and parts for that."""
+    done: list[PartDone] = []
     report = Report()
     with team:
         for block in blocks:
             team.add(block)
             report += Report.of_block(block)
-            done.append((block.first_row, block.stop))
             bar.update(block.n_rows)
+            if checkpoint is not None:
+                done.append(part_of(block))
             del block  # so that the next block can use its memory
             if checkpoint is None:
                 stopping.check()

@@ -1,10 +1,10 @@
 """Rows in arrays: NumPy, SciPy, Zarr and Dask, streams of chunks, and several columns read side by side."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from functools import partial
 from typing import Any, Self
-from zlib import crc32
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,7 +27,7 @@ from streamnb.rows.labels import (
     in_zarr,
     y_check,
 )
-from streamnb.rows.row_blocks import Block, block_of, cut_csr
+from streamnb.rows.row_blocks import Block, block_of, cut_csr, digest_of
 from streamnb.rows.source import Source, multiple
 from streamnb.rows.zarr_reading import Clock, CSRCursor, CSRStore, Cursor, Readers, check_complete, timed
 
@@ -111,38 +111,35 @@ class StreamSource(Source):
         y = None if y is None else y_check(self._columns.labelled)(y, first_row=row).copy()
         weight = None if weight is None else np.array(row_checks.check_weights(weight, row))
         columns = ask(row, row + X.shape[0], y, weight)()
-        for name, column in zip(self._columns.names, columns, strict=True):
+        for name, column in zip(("y", "sample_weight", self._columns.split_name), columns, strict=True):
             if column is not None:
                 row_checks.check_lengths(X.shape[0], column.shape[0], name)
         return block_of(X, columns, row)
 
 
 class Trace:
-    """Checksums of some rows of a read: the first ones, and one in `EVERY` after that, whatever chunks they come in."""
+    """Digests of some rows of a read: the first ones, and one in `EVERY` after that, whatever chunks they come in."""
 
     FIRST, EVERY = 64, 256
 
     def __init__(self) -> None:
-        self.n_rows = self.n_features = 0
-        self._sums: dict[tuple[str, str], int] = {}
+        self.n_rows = self.n_features = self._n_picked = 0
+        self._digests = Counter[str]()
 
     def add(self, block: Block) -> None:
         """Add the rows of the next block."""
-        first, self.n_rows, self.n_features = self.n_rows, self.n_rows + block.n_rows, block.X.shape[1]
-        head = min(max(self.FIRST - first, 0), block.n_rows)
-        self._add(block, slice(head))
-        self._add(block, slice(head + -(first + head) % self.EVERY, None, self.EVERY))
-
-    def _add(self, block: Block, rows: slice) -> None:
-        if len(range(*rows.indices(block.n_rows))):
-            for what, part in (("features", block.X), ("labels", block.y), ("weights", block.weight)):
-                for name, content in () if part is None else _contents(part[rows]):
-                    self._sums[what, name] = crc32(content, self._sums.get((what, name), 0))
+        numbers = np.arange(self.n_rows, self.n_rows + block.n_rows)
+        picked = np.flatnonzero((numbers < self.FIRST) | (numbers % self.EVERY == 0))
+        for what, part in (("features", block.X), ("labels", block.y), ("weights", block.weight)):
+            if part is not None:
+                self._digests[what] += digest_of(_as_floats(part[picked]), self._n_picked)
+        self.n_rows, self.n_features = self.n_rows + block.n_rows, block.X.shape[1]
+        self._n_picked += len(picked)
 
     def unlike(self, other: "Trace") -> list[str]:
         """What differs from that of another read."""
-        keys = dict.fromkeys([*self._sums, *other._sums])
-        return list(dict.fromkeys(key[0] for key in keys if self._sums.get(key, 0) != other._sums.get(key, 0)))
+        keys = self._digests | other._digests
+        return [what for what in keys if (self._digests[what] - other._digests[what]) % 2**64]
 
 
 def check_same_rows(reads: list[Trace]) -> None:
@@ -161,16 +158,9 @@ def check_same_rows(reads: list[Trace]) -> None:
     )
 
 
-def _contents(rows: Any) -> Iterator[tuple[str, Any]]:
-    """The bytes of rows or of labels, so that those of consecutive rows follow each other, however they are cut."""
-    if sp.issparse(rows):
-        yield "columns", rows.indices.astype(np.int64)
-        yield "numbers of values", np.diff(rows.indptr).astype(np.int64)
-        rows = rows.data
-    if rows.dtype.kind in "biuf":  # a list of whole numbers is int64, of others float64
-        yield "values", np.ascontiguousarray(rows, np.float64 if rows.dtype in (bool, np.int64) else None)
-    else:
-        yield "values", "\0".join([*map(str, rows.tolist()), ""]).encode()
+def _as_floats(rows: Any) -> Any:
+    """Numbers as floats: a list of whole numbers is int64, of others float64."""
+    return rows.astype(np.float64) if rows.dtype.kind in "biuf" else rows
 
 
 class ZarrSource(Source):
@@ -359,8 +349,8 @@ class NamedColumns(Source):
                 until = min(row + self._step, end)
                 yield Block(ask(row, until)(), None, None, None, row, 0)
 
-    def row_columns(self, step: int) -> Iterator[dict[str, Any]]:
-        return (block.X for block in self.blocks())
+    def row_columns(self) -> Iterator[Block]:
+        return iter(())  # labels are columns of the rows themselves
 
     def cut(self, start: int, stop: int) -> Self:
         part = super().cut(start, stop)

@@ -19,6 +19,7 @@ from streamnb.kernels.svmlight import NO_FEATURE, RIGHT, TOO_HIGH, read_lines, s
 from streamnb.rows.files import CALLED, compression_of, kind_of
 from streamnb.rows.labels import RowColumns
 from streamnb.rows.line_files import LineFiles, LinePiece
+from streamnb.rows.row_blocks import Block
 from streamnb.rows.source import EncodedRows, Job, RawSource, Source
 from streamnb.rows.zarr_reading import BufferPool
 
@@ -276,8 +277,8 @@ class SvmlightSource(RawSource):
     def layout(self) -> dict[str, str]:
         return {"the file": f"svmlight with {self.nbytes} bytes of text, zero_based={self.file.zero_based}"}
 
-    def row_columns(self, step: int) -> Iterator[dict[str, Any]]:
-        return super().row_columns(step) if self._own_labels else Source.row_columns(self, step)
+    def row_columns(self) -> Iterator[Block]:
+        return super().row_columns() if self._own_labels else Source.row_columns(self)
 
 
 def _features(rows: EncodedRows, first_row: int) -> EncodedRows:

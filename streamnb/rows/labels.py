@@ -48,10 +48,6 @@ class RowColumns:
     split_name: str = "split"
 
     @property
-    def names(self) -> tuple[str, str, str]:
-        return "y", "sample_weight", self.split_name
-
-    @property
     def arrays(self) -> tuple[zarr.Array, ...]:
         """The Zarr arrays that are read."""
         return self.columns.arrays

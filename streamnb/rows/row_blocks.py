@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from streamnb.kernels import class_sums, columns, grid_scores, lanes, scores
+from streamnb.kernels.row_values import GOLDEN, scattered_bits, weighted_sum
 
 BLOCK_BYTES = 6 << 20  # decoded values of one block: large enough for codecs, small compared with the tables of sums
 BLOCK_ROWS = 1 << 17
@@ -158,6 +160,40 @@ def stacked(parts: Sequence[Any]) -> Any:
     if parts[0] is None or len(parts) == 1:
         return parts[0]
     return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+
+
+def digest_of(rows: Any, first_row: int) -> int:
+    """A digest of rows and their numbers, from `first_row` on; digests of parts add up to that of all, modulo 2^64.
+
+    Another value in one row always makes another digest, as factors are odd.
+    """
+    numbers = rows.ndim == 1 and rows.dtype.kind != "U"
+    hashes = _bits(rows) if numbers else row_hashes(rows)
+    with np.errstate(over="ignore"):  # which only interpreted kernels report
+        return int(weighted_sum(first_row, frozen(hashes)))
+
+
+def row_hashes(rows: Any, first_column: int = 0) -> np.ndarray:
+    """A hash of each row of an array or CSR, (n_rows,) uint64: values as whole numbers, times factors of columns."""
+    if sp.issparse(rows):
+        terms = _bits(rows.data) * _factors(rows.indices + np.int64(first_column))
+        return np.diff(np.append(np.uint64(0), np.cumsum(terms))[rows.indptr])
+    bits = _bits(rows.reshape(len(rows), prod(rows.shape[1:])))
+    return np.einsum("ij,j->i", bits, _factors(np.arange(first_column, first_column + bits.shape[1])))
+
+
+def _bits(values: np.ndarray) -> np.ndarray:
+    """The bits of values, uint64; of texts those of each character, whose number is 0 after the end."""
+    if values.dtype.kind == "U":
+        return np.ascontiguousarray(values).view(np.uint32).astype(np.uint64)
+    if values.dtype.kind != "f":
+        return values.astype(np.uint64)
+    bits = (values + 0.0).astype(np.float64).view(np.uint64)  # -0.0 is 0.0
+    return bits ^ (bits >> np.uint64(32))  # few of the low bits of a short number are set
+
+
+def _factors(numbers: np.ndarray) -> np.ndarray:
+    return scattered_bits(numbers.astype(np.uint64) * GOLDEN) | np.uint64(1)
 
 
 def _kind(block: Block) -> tuple[Any, ...]:

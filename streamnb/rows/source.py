@@ -177,13 +177,14 @@ class Source:
         """A step of about `n_rows` rows, aligned with chunks if that avoids reading chunks twice."""
         return n_rows
 
-    def row_columns(self, step: int) -> Iterator[dict[str, Any]]:
-        """Yield labels, weights and splits by name, `step` rows at a time, without the rows themselves."""
-        columns, n_rows = self._columns, self.n_rows or 0
+    def row_columns(self) -> Iterator[Block]:
+        """Yield labels, weights and splits of all rows, as blocks whose `X` is a column of zeros."""
+        columns, n_rows, step = self._columns, self.n_rows or 0, row_blocks.BLOCK_ROWS
         with Readers(Clock(), columns.arrays) as readers:
-            ask = columns.reader(readers=readers)
-            for found in readers.ahead(ask(start, min(start + step, n_rows)) for start in range(0, n_rows, step)):
-                yield dict(zip(columns.names, found, strict=True))
+            ask, starts = columns.reader(readers=readers), range(0, n_rows, step)
+            found = readers.ahead(ask(start, min(start + step, n_rows)) for start in starts)
+            for start, beside in zip(starts, found, strict=True):
+                yield block_of(np.zeros((min(step, n_rows - start), 1), np.int8), beside, start)
 
 
 def row_ranges(source: Source, n_bytes: int | None = None) -> list[tuple[int, Any]]:
@@ -300,11 +301,11 @@ class RawSource(Source):
                 X = X.data, X.indices, X.indptr, X.shape[1]
             yield block_of(X, columns, first_row)
 
-    def row_columns(self, step: int) -> Iterator[dict[str, Any]]:
+    def row_columns(self) -> Iterator[Block]:
         ask = self._columns.reader()
         for first_row, raw, _, _ in self._made(None, 0, None):
-            found = ask(first_row, first_row + raw.shape[0], raw.y, raw.weight)()
-            yield dict(zip(self._columns.names, found, strict=True))
+            beside = ask(first_row, first_row + raw.shape[0], raw.y, raw.weight)()
+            yield block_of(np.zeros((raw.shape[0], 1), np.int8), beside, first_row)
 
     def _made(self, step: Any, start: int, stop: int | None) -> Iterator[tuple[int, Any, Any, float]]:
         jobs = self.raw.jobs(start, self.raw.n_rows if stop is None else stop)
@@ -410,8 +411,8 @@ class WrappedSource(Source):
     def rows_near(self, n_rows: int) -> int:
         return self._rows.rows_near(n_rows)
 
-    def row_columns(self, step: int) -> Iterator[dict[str, Any]]:
-        return self._rows.row_columns(step)
+    def row_columns(self) -> Iterator[Block]:
+        return self._rows.row_columns()
 
 
 class PreparedSource(WrappedSource):
@@ -474,14 +475,8 @@ class FoldRows(WrappedSource):
             weight = np.where(counted == self._inside, 1.0 if block.weight is None else block.weight, 0.0)
             yield replace(block, weight=weight)
 
-    def row_columns(self, step: int) -> Iterator[dict[str, Any]]:
-        first = 0
-        for columns in self._rows.row_columns(step):
-            split = columns.get("groups", columns.get("folds"))
-            alone = Block(columns["y"], None, columns.get("sample_weight"), split, first, 0)
-            (changed,) = self.change(iter([alone]))
-            yield {**columns, "sample_weight": changed.weight}
-            first = alone.stop
+    def row_columns(self) -> Iterator[Block]:
+        return self.change(self._rows.row_columns())
 
 
 class OutsideFolds(WrappedSource):

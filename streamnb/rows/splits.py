@@ -137,9 +137,8 @@ class Folding(persistence.InPlace):
 
     def _random_keys(self, keys: np.ndarray, repeat: int) -> np.ndarray:
         """Keys mixed to 64 random-looking bits (splitmix64), differently for each seed and repeat."""
-        with np.errstate(over="ignore"):
-            salt = scattered_bits(np.array([self.seed], np.int64).view(np.uint64) * GOLDEN + np.uint64(repeat))
-            return scattered_bits(keys + salt)
+        salt = scattered_bits(np.array([self.seed], np.int64).view(np.uint64) * GOLDEN + np.uint64(repeat))
+        return scattered_bits(keys + salt)
 
 
 def fold_numbers(n_rows: int, folds: int, *, groups: Any = None, seed: int = 0, repeat: int = 0) -> np.ndarray:
@@ -282,5 +281,4 @@ def _ranks(keys: np.ndarray) -> np.ndarray:
 
 def scattered(keys: np.ndarray, seed: int) -> np.ndarray:
     """64 random-looking bits for each of some uint64 keys, others for each seed."""
-    with np.errstate(over="ignore"):
-        return scattered_bits(keys + np.uint64((seed + 1) * int(GOLDEN) % 2**64))
+    return scattered_bits(keys + np.uint64((seed + 1) * int(GOLDEN) % 2**64))

@@ -1,10 +1,11 @@
 """`train_test_split`: splits rows of any kind in two parts, which are read from where the rows are, not copied."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -308,14 +309,18 @@ class PickedRows(WrappedSource):
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         skipped, numbered = self._offset
         end = (self.n_rows or 0) + numbered if stop is None else stop
-        number = start
-        for first, last in self._numbers.runs(start - numbered, end - numbered):
-            for block in self._rows.blocks(first + skipped, last + skipped):
-                rows = np.flatnonzero(self._numbers.mask[block.first_row - skipped : block.stop - skipped])
-                if len(rows) < block.n_rows:
-                    block = picked(block, rows)
-                yield replace(block, first_row=number)
-                number += len(rows)
+        runs = self._numbers.runs(start - numbered, end - numbered)
+        return self._picked(chain.from_iterable(self._rows.blocks(a + skipped, b + skipped) for a, b in runs), start)
+
+    def _picked(self, blocks: Iterable[Block], number: int) -> Iterator[Block]:
+        """The picked rows of blocks, numbered from `number` on."""
+        skipped = self._offset[0]
+        for block in blocks:
+            rows = np.flatnonzero(self._numbers.mask[block.first_row - skipped : block.stop - skipped])
+            if len(rows) < block.n_rows:
+                block = picked(block, rows)
+            yield replace(block, first_row=number)
+            number += len(rows)
 
     def cut(self, start: int, stop: int) -> Self:
         skipped, numbered = self._offset
@@ -345,13 +350,8 @@ class PickedRows(WrappedSource):
             return super().whole_column(column, name)
         return super().whole_column(column, name)[self._numbers.mask]
 
-    def row_columns(self, step: int) -> Iterator[dict[str, Any]]:
-        first = 0
-        for columns in self._rows.row_columns(step):
-            n_rows = next(one.shape[0] for one in columns.values() if one is not None)
-            rows = np.flatnonzero(self._numbers.mask[first : first + n_rows])
-            first += n_rows
-            yield {name: None if one is None else one[rows] for name, one in columns.items()}
+    def row_columns(self) -> Iterator[Block]:
+        return self._picked(self._rows.row_columns(), 0)
 
     def _spread(self, values: Any, name: str) -> Any:
         """Values of the picked rows as those of all rows; names and dicts as they are."""

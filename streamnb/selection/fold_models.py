@@ -8,14 +8,13 @@ regularises.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
-from hashlib import sha256
 from operator import ne
 from typing import Any
 
 import numpy as np
 
 from streamnb.core import memory, messages
-from streamnb.core.persistence import described
+from streamnb.core.persistence import described, digest
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.scorers import Scorer, check_scorer
 from streamnb.models.calibrating import (
@@ -113,12 +112,10 @@ class HeldOut:
 
     def about(self) -> dict[str, str]:
         """As of a task, with weights compared by a digest."""
-        digest = sha256()
-        for part in self.weights if isinstance(self.weights, FactoredWeights) else (self.weights,):
-            digest.update(np.ascontiguousarray(part).tobytes())
+        weights = list(self.weights) if isinstance(self.weights, FactoredWeights) else self.weights
         about = {"scoring": described(sorted(self.judge.needs)), "classes": described(self.judge.classes.tolist())}
         scores = f"{self.factor:g} x what is trained, {self.scheme.name}"
-        return about | {"scores": scores, WEIGHTS_KEY: digest.hexdigest()[:16]}
+        return about | {"scores": scores, WEIGHTS_KEY: digest(weights)}
 
 
 @dataclass(eq=False)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from hashlib import sha256
 from operator import add
 from typing import Annotated, Any, NamedTuple, Self
 
@@ -182,11 +181,10 @@ class ReadTask(PassTask):
 
     def about(self) -> dict[str, str]:
         """As for any task, with weights compared by a digest."""
-        plain, weights, digest = dict(vars(self)), ("weights", "grid", "step", "lengths"), sha256()
-        for array in map(plain.pop, weights):
-            digest.update(b"" if array is None else array.tobytes())
+        plain = dict(vars(self))
+        weights = [plain.pop(name) for name in ("weights", "grid", "step", "lengths")]
         plain = {name: shown(value) for name, value in plain.items()}
-        return {"the task": self.name, **plain, WEIGHTS_KEY: digest.hexdigest()[:16]}
+        return {"the task": self.name, **plain, WEIGHTS_KEY: persistence.digest(weights)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -420,15 +418,10 @@ class SharedRead(PassTask):
 
     def about(self) -> dict[str, str]:
         """As for any task, with models compared by a digest."""
-        digest, shared = sha256(), dict[str, str]()
-        for each in self.passes:
-            about = each.statistic.about()
-            digest.update(described((each.without, each.inside, about)).encode())
-            shared |= about
-        for name in (WEIGHTS_KEY, "top"):
-            shared.pop(name, None)
+        models = [[each.without, each.inside, each.statistic.about()] for each in self.passes]
+        shared = {name: text for model in models for name, text in model[2].items() if name not in (WEIGHTS_KEY, "top")}
         shared |= {"the task": self.name, "folding": described(self.folding), "models": f"{len(self.passes)}"}
-        return shared | {f"{WEIGHTS_KEY} of the models": digest.hexdigest()[:16]}
+        return shared | {f"{WEIGHTS_KEY} of the models": persistence.digest(models)}
 
 
 def n_used(judged: JudgedWeights) -> np.ndarray:

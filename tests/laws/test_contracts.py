@@ -21,7 +21,7 @@ import streamnb as snb
 from streamnb.core import persistence
 from streamnb.core.memory import bytes_of
 from streamnb.estimators.one_record import OneRow
-from streamnb.passes.checkpoint import Checkpoint
+from streamnb.passes.checkpoint import Checkpoint, part_of
 from streamnb.passes.contract import Report, RunOptions
 from streamnb.passes.run import run
 from streamnb.problem.penalties import Penalty
@@ -163,7 +163,7 @@ def test_totals_are_made_again_of_their_arrays(example, tmp_path):
     first, *others = parts_of(example)
     example, whole = made(example)
     kept = Checkpoint({}, [], None, Report(), tmp_path / "c.snb", example.task)
-    kept.add(first, Report(), [(0, 1)])
+    kept.add(first, Report(), [(0, 1, {})])
     stats = snb.load(tmp_path / "c.snb").stats
     again = stats if persistence.registered(stats) else example.task.total(stats)
     same(again, example.task.packed(first), whole=True)
@@ -179,7 +179,7 @@ def test_a_pass_that_was_broken_off_goes_on(example, tmp_path):
     expected, _ = run(example.task, example.rows, QUIET)
     same(expected, whole)
     kept = Checkpoint.open(path, pickle.loads(pickle.dumps(example.task)), example.rows)
-    kept.add(total_of(example, [0, n_done]), Report(n_done), [(0, n_done)])
+    kept.add(total_of(example, [0, n_done]), Report(n_done), [*map(part_of, example.rows.blocks(0, n_done))])
     for _ in range(2):
         found, report = run(example.task, example.rows, replace(QUIET, checkpoint=path))
         same(found, expected)
@@ -325,10 +325,9 @@ def test_rows_are_read_from_any_row_on(example, tmp_path, short_blocks):
         np.testing.assert_equal(table_of(source.blocks(start, stop), start), cut(table, start, stop))
         sent = pickle.loads(pickle.dumps(source.cut(start, stop)))
         np.testing.assert_equal(table_of(sent.blocks(start, stop), start), cut(table, start, stop))
-    beside = [{name: part for name, part in columns.items() if part is not None} for columns in source.row_columns(9)]
-    columns = {name: np.concatenate([part[name] for part in beside]) for name in beside[0]}
-    renamed = {"weight" if name == "sample_weight" else name: column for name, column in columns.items()}
-    np.testing.assert_equal(renamed, {name: column for name, column in table.items() if name != "X"})
+    beside = table_of(source.row_columns())
+    assert not beside.pop("X", np.zeros(1)).any()
+    np.testing.assert_equal(beside, {name: table[name] for name in ("y", "weight", "split") if name in table})
 
 
 @every_source
