@@ -113,7 +113,7 @@ model = snb.LeastSquaresClassifierCV(solver="products", scoring="accuracy").fit(
 snb.ScoreDisplay.from_estimator(model)""",
     "CrammerSingerSVM": f"""
 {DIGITS}
-model = snb.CrammerSingerSVM().fit(X[:1200], y[:1200])
+model = snb.CrammerSingerSVM(normalize="l2").fit(X[:1200], y[:1200])
 snb.ConfusionMatrixDisplay.from_estimator(model, X[1200:], y[1200:])""",
     "CrammerSingerSVMCV": f"""
 {DIGITS}
