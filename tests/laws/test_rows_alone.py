@@ -62,13 +62,12 @@ def said(model, rows):
 
 
 def estimator(name):
-    """An estimator of few folds and reads."""
+    """An estimator of few folds, penalties and reads."""
     kind = getattr(snb, name)
     taken = inspect.signature(kind).parameters
-    few = {"folds": 2} if "folds" in taken else {}
-    if "max_passes" in taken:
-        few |= {"max_passes": 20, "tol": 1e-2}
-    return kind(**{**few, **OPTIONS.get(name, {})})
+    few = {"folds": 2, "n_alphas": 3} | ({"l2": [0.1, 1.0]} if name.endswith("CV") else {})
+    few |= {"max_passes": 20, "tol": 1e-2} if "max_passes" in taken else {}
+    return kind(**{option: few[option] for option in few.keys() & taken.keys()} | OPTIONS.get(name, {}))
 
 
 def labels_for(name, model):

@@ -42,8 +42,9 @@ COPIES, LEFT = np.repeat(np.arange(N), WEIGHT), np.flatnonzero(WEIGHT)
 
 CLASSIFIERS = {  # what has to be given, and rows that are no counts
     "AdditiveClassifier": {"interactions": 1, "l2": 1.0, "pair_factor": 3.0, "X": REAL},
-    "CrammerSingerSVM": {"tol": 1e-6},
-    "CrammerSingerSVMCV": {"C": [0.1, 1.0], "tol": 1e-4},
+    "CrammerSingerSVM": {"C": 0.1, "tol": 1e-6},
+    "CrammerSingerSVMCV": {"C": [0.001, 0.01], "tol": 1e-4},
+    **{name: {"l2": [0.1, 10.0]} for name in ("LeastSquaresClassifierCV", "MarginClassifierCV", "SoftmaxRegressionCV")},
     "CategoricalNB": {"X": CODES},
     "HierarchyNB": {"hierarchy": {"0": "low", "1": "low"}, "y": np.array(["0", "1", "2"], object)[Y]},
     "LabelSpace": {"y": LABELS},
@@ -54,12 +55,12 @@ CLASSIFIERS = {  # what has to be given, and rows that are no counts
 }
 MAPPED = snb.Gaussian(covariance="full", shrinkage=[(0.0, 0.1), (1.0, 0.0)], maps="auto")
 CURVES = {"interactions": 1, "l2": 1.0, "pair_factor": 3.0, "folds": FOLDS, "tol": 1e-7}
-CHOSEN = {"folds": FOLDS, "tol": 1e-8}
+CHOSEN = {"folds": FOLDS, "tol": 1e-8, "n_alphas": 4}
 REGRESSIONS = {
     "lasso": snb.Lasso,
     "ridge": snb.Ridge,
     "elastic net": snb.ElasticNet,
-    "elastic net, chosen": partial(snb.ElasticNetCV, folds=FOLDS),
+    "elastic net, chosen": partial(snb.ElasticNetCV, folds=FOLDS, n_alphas=10),
     "curves": partial(snb.AdditiveRegressor, **CURVES),
     "curves of quantiles": partial(snb.AdditiveRegressor, "quantile", quantile=0.7, **CURVES),
 }

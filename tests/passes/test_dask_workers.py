@@ -220,7 +220,7 @@ def test_rows_that_dask_does_not_number_are_counted_for_labels_in_memory(client)
 
 
 def test_tiny_blocks_are_made_and_summed_many_to_a_task(tmp_path):
-    table = da.from_array(np.arange(20_000.0).reshape(-1, 4) % 5, chunks=(5, 4)) + 1
+    table = da.from_array(np.arange(6000.0).reshape(-1, 4) % 5, chunks=(5, 4)) + 1
     x, y = table[:, :3], table[:, 3].astype(int)  # of the same blocks
     with cluster_of(2, tmp_path, processes=False) as other:
         watched(other)

@@ -5,7 +5,6 @@ Each case runs in a process of its own, which is ended where it takes too long.
 
 import os
 import sys
-import textwrap
 
 import pytest
 
@@ -33,19 +32,16 @@ def fit(_=None):
     return snb.LinearNB("poisson", snb.L1(1.0)).fit(folder + "/x.zarr", "y").coef_.tolist()
 """
 CASES = {
-    "threads and tasks of Dask": """
+    "threads, tasks of Dask, and a fork of a process that has had them": """
+        import multiprocessing
         from concurrent.futures import ThreadPoolExecutor
         import dask
         make()
         with ThreadPoolExecutor(6) as pool:
             results = list(pool.map(fit, range(12)))
         lazy = [dask.delayed(fit)(i) for i in range(6)]
-        assert [*results, *dask.compute(*lazy, scheduler="threads")] == [fit()] * 18
-    """,
-    "fork": """
-        import multiprocessing
-        make()
-        here = fit()  # the parent has threads by now
+        here = fit()
+        assert [*results, *dask.compute(*lazy, scheduler="threads")] == [here] * 18
         with multiprocessing.get_context("fork").Pool(2) as pool:
             assert pool.map_async(fit, range(4)).get() == [here] * 4
         assert fit() == here
@@ -64,17 +60,10 @@ CASES = {
 }
 
 
-def run(code, folder, **environment):
-    """Run the code, and fail with what it wrote unless it ends by itself and well."""
-    script = folder / "case.py"
-    lines = textwrap.indent(textwrap.dedent(code), "    ")
-    script.write_text(f"{PROBLEM}\n\nif __name__ == '__main__':\n{lines}")
-    found = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), **environment}
-    ran = python(script, folder, env=found)
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout
-
-
 @pytest.mark.parametrize("code", CASES.values(), ids=CASES)
 def test_fits_at_once_give_the_same_bits(code, tmp_path):
-    run(code, tmp_path, NUMBA_THREADING_LAYER="workqueue")  # which serves one thread at a time, were it asked
+    (script := tmp_path / "case.py").write_text(f"{PROBLEM}\n\nif __name__ == '__main__':{code}")
+    found = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    found["NUMBA_THREADING_LAYER"] = "workqueue"  # which serves one thread at a time, were it asked
+    ran = python(script, tmp_path, env=found)
+    assert ran.returncode == 0, ran.stderr
