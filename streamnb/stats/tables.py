@@ -156,8 +156,9 @@ class Table(ExactSums):
             if not rounded and self.lo is None and other.lo is None and are_small(hi) and are_small(more):
                 np.add(hi, sign * more, out=out.hi[k])
                 continue
-            operands = map(frozen, (hi, lo if len(lo) else no_lo, more, more_lo if len(more_lo) else no_lo))
-            out.keep(k, exact.add_rows(*operands, sign, residue, out.hi[k], out.lo))  # type: ignore[call-arg]
+            operands = hi, lo if len(lo) else no_lo, more, more_lo if len(more_lo) else no_lo
+            hi, lo, more, more_lo = map(frozen, operands)
+            out.keep(k, exact.add_rows(hi, lo, more, more_lo, sign, residue, out.hi[k], out.lo))
         return replace(self, hi=out.hi, lo=out.all_lo, rounded=rounded)
 
     def plus(self, other: "Table", sign: float = 1.0) -> Self:
@@ -268,7 +269,8 @@ def parts_of(table: Any) -> list[np.ndarray]:
 def difference(a: Parts, b: Parts, rounded: bool) -> Parts:
     """Subtract two lists of sums, keeping all digits however small the difference is."""
     hi, lo = np.empty(len(a[0])), np.zeros((3, len(a[0])))
-    exact.add_rows(*map(frozen, (*a, *b)), -1.0, residue_of(rounded), hi, lo)  # type: ignore[call-arg]
+    (a_hi, a_lo), (b_hi, b_lo) = map(frozen, a), map(frozen, b)
+    exact.add_rows(a_hi, a_lo, b_hi, b_lo, -1.0, residue_of(rounded), hi, lo)
     return hi, lo
 
 
