@@ -36,9 +36,9 @@ def is_docstring(node):
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def imported_modules(tree, modules):
-    """Modules of the package that a file imports, function bodies included."""
-    for node in ast.walk(tree):
+def imported_modules(nodes, modules):
+    """Modules of the package that a file imports, by the nodes of its tree."""
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in modules)
         elif isinstance(node, ast.ImportFrom):
@@ -55,8 +55,8 @@ def sizes():
     modules = trees()
     types, importers, docstrings = Counter(), Counter(), 0
     for tree in modules.values():
-        importers.update(set(imported_modules(tree, modules)))
         nodes = list(ast.walk(tree))
+        importers.update(set(imported_modules(nodes, modules)))
         types.update(map(type, nodes))
         docstrings += sum(map(is_docstring, nodes))
 
