@@ -201,8 +201,7 @@ def plan(
     options, names = RowOptions(binarize=binarize, centre=centre), check_moments(moments)
     listed, limit = row_checks.check_classes(classes), memory.allowed(check_memory_limit(memory_limit))
     folding, _ = folding_of(rows, folds, groups, repeats, 0, count=False)
-    n_rows, n_features, n_values = rows.n_rows, rows.n_features, rows.n_values
-    n_classes, n_labels = known_classes(None if raw else y, rows.group, n_rows)
+    n_classes, n_labels = known_classes(None if raw else y, rows.group, rows.n_rows)
     n_classes = n_classes if listed is None else len(listed)
     of_all = 2 * int(n_labels > 0)  # with an indicator matrix: also the rows with and without labels
     grid, dense, sparse, of_bins, of_pairs = check_histogram(histogram, n_bins), None, None, 0, 0
@@ -220,17 +219,17 @@ def plan(
         if plans:
             n_rows_of_weights = 1 if n_classes == 2 and not n_labels else n_classes
             needed |= model._plan_reads(n_columns, n_rows_of_weights, n_folds, limit, None if n_labels else rows)
-    if n_values is not None and moment_sums.may_be_sparse(first, options):
-        touched = n_values * (n_labels + 1) * repeats
+    if rows.n_values is not None and moment_sums.may_be_sparse(first, options):
+        touched = rows.n_values * (n_labels + 1) * repeats
         sparse = moment_sums.CELL * sum(min(touched, n) if n else touched for n in cells)
     tables = None if dense is None else moment_sums.kind(dense, sparse, limit)
     if dense is not None and max(of_bins, of_pairs) > limit:
         tables = "too large"
     return Plan(
-        n_rows=n_rows,
-        n_features=n_features,
+        n_rows=rows.n_rows,
+        n_features=rows.n_features,
         n_classes=n_classes,
-        n_values=n_values,
+        n_values=rows.n_values,
         n_bytes=rows.nbytes or None,
         n_blocks=rows.n_blocks,
         moments=names,
@@ -257,22 +256,26 @@ def _probed(model: Any, X: Any, y: Any, n_bytes: int) -> tuple[Any, dict[str, An
     few, of_few, share = 0, 0.0, FEW / max(n_bytes, 1)
     while True:
         *given, many, n_rows = spread_part(X, y, min(share, 1.0))
-        fitted, of_many = _timed_fit(model, given)
+        fitted, of_many, in_reads = _timed_fit(model, given)
         if of_many > LONG or many == n_rows:
             break
         few, of_few, share = many, of_many, TIMES * share
-    of_rest = max(of_many - of_few, 0.0) / (many - few) * (n_rows - many)
-    return fitted, {"reads": fitted.report_.reads, "seconds": of_many + of_rest, "probed_rows": many}
+    of_row = max(of_many - of_few, 0.0) / (many - few)
+    if isinstance(model, PlansReads) and in_reads:  # work between them, as on a sample, hardly grows; workers tell none
+        of_row = min(of_row, in_reads * of_many / many)
+    seconds = of_many + of_row * (n_rows - many)
+    return fitted, {"reads": fitted.report_.reads, "seconds": seconds, "probed_rows": many}
 
 
-def _timed_fit(model: Any, given: list[Any]) -> tuple[Any, float]:
-    """A fitted copy of a model, and the seconds of the fit once everything is compiled."""
+def _timed_fit(model: Any, given: list[Any]) -> tuple[Any, float, float]:
+    """A fitted copy of a model, its seconds once everything is compiled, and the share of reads in its work."""
     while True:
-        began, n_forms = time.perf_counter(), compiling.n_forms
+        began, busy, n_forms = time.perf_counter(), time.process_time(), compiling.n_forms
         with warnings.catch_warnings(action="ignore"):  # of few rows
             fitted = deepcopy(model).fit(*given)
         if compiling.n_forms == n_forms:
-            return fitted, time.perf_counter() - began
+            in_reads = fitted.report_.seconds_busy / (time.process_time() - busy)
+            return fitted, time.perf_counter() - began, in_reads
 
 
 def _where_kept(rows: Source, limit: int) -> str:

@@ -1,5 +1,7 @@
 """What a scan will need, said before any row is read, is what it needs."""
 
+from types import SimpleNamespace
+
 import dask.array as da
 import numpy as np
 import pandas as pd
@@ -8,6 +10,7 @@ import scipy.sparse as sp
 import zarr
 
 import streamnb as snb
+from streamnb.scanning import planning
 from tests.support.strategies import example
 from tests.support.zarr_stores import FULL, csr_group, dense_array
 
@@ -147,6 +150,21 @@ def test_a_probe_of_sorted_rows_fits_copies_and_tells_reads_and_seconds(form, mo
     assert not hasattr(model, "report_")
     assert plan.seconds > 0 and plan.reads >= 1 and 0 < plan.probed_rows <= plan.n_rows == 90_000
     assert f"probed_rows   {plan.probed_rows:,}" in repr(plan) and "seconds" not in repr(snb.plan(*given))
+
+
+@pytest.mark.parametrize(
+    ("model", "in_reads", "of_row"),
+    [(snb.SoftmaxRegression(), 0.25, 0.25), (snb.SoftmaxRegression(), 0.0, 1.0), (snb.LinearNB(), 0.25, 1.0)],
+)
+def test_the_work_between_reads_is_not_that_of_further_rows(model, in_reads, of_row, monkeypatch):
+    def timed_fit(model, given):
+        return SimpleNamespace(report_=SimpleNamespace(reads=3)), len(given[0]) / 1000, in_reads
+
+    monkeypatch.setattr(planning, "_timed_fit", timed_fit)
+    monkeypatch.setattr(planning, "FEW", 1 << 16)
+    plan = snb.plan(np.ones((90_000, 8)), np.arange(90_000) % 2, model=model, probe=True)
+    assert 2000 < plan.probed_rows < 20_000
+    assert plan.seconds == pytest.approx((plan.probed_rows + of_row * (90_000 - plan.probed_rows)) / 1000)
 
 
 def test_what_cannot_be_probed_is_refused():
