@@ -44,11 +44,6 @@ def start(code=KERNEL, package=PACKAGE, **environment):
     return json.loads(ended.stdout)
 
 
-def copied(folder):
-    """The package without what Python or numba kept of it."""
-    return Path(shutil.copytree(PACKAGE, folder / "streamnb", ignore=shutil.ignore_patterns("__pycache__")))
-
-
 def files(folder):
     return sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
 
@@ -67,15 +62,22 @@ def test_processes_that_compile_at_once_agree_and_the_next_compiles_nothing(tmp_
     assert start(NUMBA_CACHE_DIR=tmp_path, NUMBA_BOUNDSCHECK=1)[1]  # kernels that check are others
 
 
-def test_kernels_are_kept_in_the_folder_of_the_user(tmp_path):
-    package = Path(
-        shutil.copytree(PACKAGE, tmp_path / "site" / "streamnb", ignore=shutil.ignore_patterns("__pycache__"))
-    )
-    start(package=package, XDG_CACHE_HOME=tmp_path / "cache", HOME=tmp_path / "home", PYTHONDONTWRITEBYTECODE=1)
+def test_kernels_are_kept_in_the_folder_of_the_user_and_a_change_of_one_reaches_those_that_call_it(tmp_path):
+    homes = {"XDG_CACHE_HOME": tmp_path / "cache", "HOME": tmp_path / "home"}
+    package = shutil.copytree(PACKAGE, tmp_path / "site" / "streamnb", ignore=shutil.ignore_patterns("__pycache__"))
+    first, *_ = start(package=package, **homes)
     kept = files(tmp_path / "cache" / "streamnb")
     assert kept and {path.suffix for path in kept} == {".nbc"}
     assert not (tmp_path / "home").exists()
     assert {path.suffix for path in files(package)} <= {".py", ".pyi", ".typed", ".html", ".css", ".js"}
+    called = package / "kernels" / "exact.py"
+    code = called.read_text()
+    assert "(b - v)\n" in code
+    stamp = called.stat()
+    called.write_text(code.replace("(b - v)\n", "(b + 1)\n"))
+    os.utime(called, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))  # installers may keep the time of a file
+    second, compiled, _ = start(package=package, **homes)
+    assert compiled and second[3] != first[3]
 
 
 def test_a_cache_folder_that_is_empty_or_relative_counts_as_not_given(tmp_path):
@@ -91,19 +93,6 @@ for given in ("", "some/where"):
 print(json.dumps(found))
 """
     assert start(code, HOME=tmp_path) == [str(tmp_path / ".cache" / "streamnb")] * 2
-
-
-def test_a_change_of_any_kernel_reaches_the_kernels_that_call_it(tmp_path):
-    package = copied(tmp_path)
-    first, *_ = start(package=package, NUMBA_CACHE_DIR=tmp_path / "cache")
-    called = package / "kernels" / "exact.py"
-    code = called.read_text()
-    assert "(b - v)\n" in code
-    stamp = called.stat()
-    called.write_text(code.replace("(b - v)\n", "(b + 1)\n"))
-    os.utime(called, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))  # installers may keep the time of a file
-    second, compiled, _ = start(package=package, NUMBA_CACHE_DIR=tmp_path / "cache")
-    assert compiled and second[3] != first[3]
 
 
 def test_a_scan_imports_neither_scikit_learn_nor_dask_nor_pandas():
