@@ -20,6 +20,7 @@ from sklearn.linear_model import enet_path
 
 from streamnb.core import arguments, messages, persistence
 from streamnb.core.threads import one_thread
+from streamnb.estimators.parameters import keeps_parameters
 from streamnb.estimators.regressor import LinearRegressor
 from streamnb.estimators.target_sums import System, held_out_errors
 from streamnb.selection.score_table import split_interval, standard_error, warn_of_ends
@@ -360,6 +361,7 @@ class ElasticNetCV(LinearRegressor):
     (array([ 1., -1.,  0.,  0.,  0.]), (100, 5))
     """
 
+    @keeps_parameters
     def __init__(
         self,
         l1_ratio: Any = 0.5,
@@ -374,10 +376,7 @@ class ElasticNetCV(LinearRegressor):
         exact: bool | str = "auto",
         intervals: bool = False,
     ):
-        self.l1_ratio, self.alphas, self.n_alphas = l1_ratio, alphas, n_alphas
-        self.folds, self.rule, self.seed = folds, rule, seed
-        self.fit_intercept, self.standardize, self.exact = fit_intercept, standardize, exact
-        self.intervals = intervals
+        pass
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -568,6 +567,7 @@ class ForwardRegression(LinearRegressor):
     ([2, 4], [0.0, 0.0, 3.0, 0.0, -1.0])
     """
 
+    @keeps_parameters
     def __init__(
         self,
         n_nonzero_coefs: int | None = None,
@@ -580,9 +580,7 @@ class ForwardRegression(LinearRegressor):
         exact: bool | str = "auto",
         intervals: bool = False,
     ):
-        self.n_nonzero_coefs, self.max_features = n_nonzero_coefs, max_features
-        self.folds, self.rule, self.seed = folds, rule, seed
-        self.fit_intercept, self.exact, self.intervals = fit_intercept, exact, intervals
+        pass
 
     def _check_params(self) -> None:
         super()._check_params()

@@ -13,7 +13,7 @@ import numpy as np
 
 from streamnb.core import arguments, persistence
 from streamnb.estimators.linear_nb import LinearNB
-from streamnb.estimators.parameters import learned, number_above_0
+from streamnb.estimators.parameters import keeps_parameters, learned, number_above_0
 from streamnb.models.linear import LinearModel
 from streamnb.models.on_demand import UnheldModel
 from streamnb.problem.families import as_family
@@ -92,6 +92,7 @@ class HierarchyNB(LinearNB):
         "label above, too"
     )
 
+    @keeps_parameters
     def __init__(
         self,
         hierarchy: Any,
@@ -105,9 +106,7 @@ class HierarchyNB(LinearNB):
         idf: bool = False,
         estimate: str = "posterior_mean",
     ):
-        self.hierarchy, self.family, self.penalty = hierarchy, family, penalty
-        self.smoothing, self.binarize = smoothing, binarize
-        self.transform, self.normalize, self.idf, self.estimate = transform, normalize, idf, estimate
+        pass
 
     def _check_params(self) -> None:
         check_hierarchy(self.hierarchy)
@@ -201,6 +200,7 @@ class OutputCodeNB(LinearNB):
     _takes_indicator = False
     _predictive = HierarchyNB._predictive
 
+    @keeps_parameters
     def __init__(
         self,
         family: Any = "multinomial",
@@ -216,10 +216,7 @@ class OutputCodeNB(LinearNB):
         idf: bool = False,
         estimate: str = "posterior_mean",
     ):
-        self.family, self.penalty = family, penalty
-        self.code_size, self.code, self.seed = code_size, code, seed
-        self.smoothing, self.binarize = smoothing, binarize
-        self.transform, self.normalize, self.idf, self.estimate = transform, normalize, idf, estimate
+        pass
 
     def _check_params(self) -> None:
         super()._check_params()

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.core import messages, persistence
+from streamnb.estimators.parameters import keeps_parameters
 from streamnb.estimators.trained import TrainedClassifier, TrainedClassifierCV, learner_of
 from streamnb.selection.fold_models import FoldModel, models_by_point
 from streamnb.selection.folded_scan import ScannedRows
@@ -74,6 +75,7 @@ class CrammerSingerSVM(TrainedClassifier):
 
     _history = HISTORY
 
+    @keeps_parameters
     def __init__(
         self,
         C: float = 1.0,
@@ -88,10 +90,7 @@ class CrammerSingerSVM(TrainedClassifier):
         class_weight: Any = None,
         calibration: str | None = None,
     ):
-        self.start = start
-        self.C, self.tol, self.fit_intercept, self.max_passes = C, tol, fit_intercept, max_passes
-        self.transform, self.normalize, self.idf = transform, normalize, idf
-        self.class_weight, self.calibration = class_weight, calibration
+        pass
 
     def _learner(self) -> Learner:
         method = CuttingPlanesMethod(self.fit_intercept, self.max_passes, self.start)
@@ -155,6 +154,7 @@ class CrammerSingerSVMCV(TrainedClassifierCV):
     _gaps = np.zeros((1, 0))  # before there are any
     gap_ = CrammerSingerSVM.gap_
 
+    @keeps_parameters
     def __init__(
         self,
         C: Any = None,
@@ -172,10 +172,7 @@ class CrammerSingerSVMCV(TrainedClassifierCV):
         class_weight: Any = None,
         calibration: str | None = None,
     ):
-        self.folds, self.scoring, self.rule, self.seed = folds, scoring, rule, seed
-        self.C, self.tol, self.fit_intercept, self.max_passes = C, tol, fit_intercept, max_passes
-        self.transform, self.normalize, self.idf = transform, normalize, idf
-        self.class_weight, self.calibration = class_weight, calibration
+        pass
 
     def _learner(self) -> Learner:
         method = CuttingPlanesMethod(self.fit_intercept, self.max_passes, shares=True)

@@ -16,7 +16,15 @@ from streamnb.encoding.learning import StepsOfFolds, check_applied, check_maps, 
 from streamnb.estimators import incremental
 from streamnb.estimators.classifier import family_of_columns
 from streamnb.estimators.incremental import IncrementalClassifier
-from streamnb.estimators.parameters import Parameter, boolean, check_each, check_one_tau, learned, one_of
+from streamnb.estimators.parameters import (
+    Parameter,
+    boolean,
+    check_each,
+    check_one_tau,
+    keeps_parameters,
+    learned,
+    one_of,
+)
 from streamnb.estimators.preparation import (
     StepRequest,
     all_or_nothing,
@@ -161,6 +169,7 @@ class LinearNB(IncrementalClassifier):
     _takes_indicator = True
     _columns: LearnedStep | None = None  # the transform of columns before they are summed
 
+    @keeps_parameters
     def __init__(
         self,
         family: Any = "multinomial",
@@ -181,17 +190,7 @@ class LinearNB(IncrementalClassifier):
         threshold: float | None = None,
         reject_label: Any = None,
     ):
-        self.family, self.penalty = family, penalty
-        self.scheme = scheme
-        self.reference, self.overlap = reference, overlap
-        self.smoothing = smoothing
-        self.binarize = binarize
-        self.transform = transform
-        self.normalize = normalize
-        self.idf = idf
-        self.estimate = estimate
-        self.priors, self.feature_weight = priors, feature_weight
-        self.loss, self.threshold, self.reject_label = loss, threshold, reject_label
+        pass
 
     # ---- what is scanned ---------------------------------------------------------------------------------------------
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import partial, wraps
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from streamnb.core import arguments
-from streamnb.core.guesses import CAUSES, missing
+from streamnb.core.guesses import CAUSES, Function, missing
 from streamnb.problem.penalties import Penalty
 
 Check = Callable[[str, Any], Any]  # raises unless a parameter, given its name and value, is right
@@ -53,6 +54,24 @@ def check_one_tau(penalty: Penalty, who: str, cure: str) -> None:
         if part.tau is None or len(part.tau) > 1:
             what = "no tau" if part.tau is None else f"a grid of {len(part.tau)} taus"
             raise ValueError(f"penalty={part!r} has {what}, but {who} fits one model; {cure}")
+
+
+def keeps_parameters(init: Function) -> Function:
+    """A constructor that keeps each of its parameters as the attribute of this name."""
+    known = signature(init)
+
+    @wraps(init)
+    def keeping(self: Any, *args: Any, **given: Any) -> None:
+        try:
+            parameters = known.bind(self, *args, **given)
+        except TypeError:
+            init(self, *args, **given)  # says so with the name of the class
+            raise
+        parameters.apply_defaults()
+        for name in list(known.parameters)[1:]:
+            setattr(self, name, parameters.arguments[name])
+
+    return keeping  # type: ignore[return-value]
 
 
 class Parameter:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from streamnb.core import arguments, persistence
-from streamnb.estimators.parameters import number_above_0
+from streamnb.estimators.parameters import keeps_parameters, number_above_0
 from streamnb.estimators.preparation import StepRequest
 from streamnb.estimators.trained import TrainedClassifier, TrainedClassifierCV, learner_of
 from streamnb.estimators.transformers import Bins
@@ -81,6 +81,7 @@ class SoftmaxRegression(TrainedClassifier):
     ['well', 'ill']
     """
 
+    @keeps_parameters
     def __init__(
         self,
         l2: float = 1.0,
@@ -95,9 +96,7 @@ class SoftmaxRegression(TrainedClassifier):
         class_weight: Any = None,
         standardize: bool = False,
     ):
-        self.l2, self.l1, self.start, self.tol, self.max_passes = l2, l1, start, tol, max_passes
-        self.transform, self.normalize, self.idf, self.class_weight = transform, normalize, idf, class_weight
-        self.standardize = standardize
+        pass
 
     def _learner(self) -> Learner:
         return learner_of(self, DescentMethod(softmax_of))
@@ -140,6 +139,7 @@ class MarginClassifier(TrainedClassifier):
     ['well', 'ill']
     """
 
+    @keeps_parameters
     def __init__(
         self,
         l2: float = 1.0,
@@ -156,9 +156,7 @@ class MarginClassifier(TrainedClassifier):
         scheme: str = "ovr",
         standardize: bool = False,
     ):
-        self.l2, self.l1, self.start, self.tol, self.max_passes = l2, l1, start, tol, max_passes
-        self.transform, self.normalize, self.idf, self.class_weight = transform, normalize, idf, class_weight
-        self.calibration, self.scheme, self.standardize = calibration, scheme, standardize
+        pass
 
     def _learner(self) -> Learner:
         factor = LOG_ODDS if self.scheme == "joint" else 1.0
@@ -227,6 +225,7 @@ class SoftmaxRegressionCV(TrainedClassifierCV):
     (0.1, True)
     """
 
+    @keeps_parameters
     def __init__(
         self,
         l2: Any = None,
@@ -245,10 +244,7 @@ class SoftmaxRegressionCV(TrainedClassifierCV):
         class_weight: Any = None,
         standardize: bool = False,
     ):
-        self.folds, self.scoring, self.rule, self.seed = folds, scoring, rule, seed
-        self.l2, self.l1, self.start, self.tol, self.max_passes = l2, l1, start, tol, max_passes
-        self.transform, self.normalize, self.idf, self.class_weight = transform, normalize, idf, class_weight
-        self.standardize = standardize
+        pass
 
     _learner = SoftmaxRegression._learner
 
@@ -281,6 +277,7 @@ class MarginClassifierCV(TrainedClassifierCV):
     (0.1, 0.95)
     """
 
+    @keeps_parameters
     def __init__(
         self,
         l2: Any = None,
@@ -301,10 +298,7 @@ class MarginClassifierCV(TrainedClassifierCV):
         scheme: str = "ovr",
         standardize: bool = False,
     ):
-        self.folds, self.scoring, self.rule, self.seed = folds, scoring, rule, seed
-        self.l2, self.l1, self.start, self.tol, self.max_passes = l2, l1, start, tol, max_passes
-        self.transform, self.normalize, self.idf, self.class_weight = transform, normalize, idf, class_weight
-        self.calibration, self.scheme, self.standardize = calibration, scheme, standardize
+        pass
 
     _learner = MarginClassifier._learner
 
@@ -362,6 +356,7 @@ class GeneralizedNB(TrainedClassifier):
         "smoothing": number_above_0("at 0 a bin without rows of a class has log probability -inf"),
     }
 
+    @keeps_parameters
     def __init__(
         self,
         l2: float = 1.0,
@@ -372,8 +367,7 @@ class GeneralizedNB(TrainedClassifier):
         max_passes: int = 50,
         class_weight: Any = None,
     ):
-        self.l2, self.bins, self.smoothing = l2, bins, smoothing
-        self.tol, self.max_passes, self.class_weight = tol, max_passes, class_weight
+        pass
 
     def _learner(self) -> Learner:
         return learner_of(self, CorrectionsMethod(softmax_of, self.smoothing))
@@ -420,6 +414,7 @@ class LeastSquaresClassifier(TrainedClassifier):
     ['well', 'ill']
     """
 
+    @keeps_parameters
     def __init__(
         self,
         l2: float = 1.0,
@@ -435,9 +430,7 @@ class LeastSquaresClassifier(TrainedClassifier):
         solver: str = "conjugate_gradients",
         standardize: bool = False,
     ):
-        self.l2, self.start, self.tol, self.max_passes = l2, start, tol, max_passes
-        self.transform, self.normalize, self.idf, self.class_weight = transform, normalize, idf, class_weight
-        self.calibration, self.solver, self.standardize = calibration, solver, standardize
+        pass
 
     def _learner(self) -> Learner:
         return learner_of(self, LeastSquaresMethod(self.solver == "products"), scheme="ovr")
@@ -468,6 +461,7 @@ class LeastSquaresClassifierCV(TrainedClassifierCV):
     (True, 0)
     """
 
+    @keeps_parameters
     def __init__(
         self,
         l2: Any = None,
@@ -487,10 +481,7 @@ class LeastSquaresClassifierCV(TrainedClassifierCV):
         solver: str = "conjugate_gradients",
         standardize: bool = False,
     ):
-        self.folds, self.scoring, self.rule, self.seed = folds, scoring, rule, seed
-        self.l2, self.start, self.tol, self.max_passes = l2, start, tol, max_passes
-        self.transform, self.normalize, self.idf, self.class_weight = transform, normalize, idf, class_weight
-        self.calibration, self.solver, self.standardize = calibration, solver, standardize
+        pass
 
     _learner = LeastSquaresClassifier._learner
 
@@ -541,6 +532,7 @@ class LabelSpace(TrainedClassifier):
     0
     """
 
+    @keeps_parameters
     def __init__(
         self,
         n_components: Any = None,
@@ -554,9 +546,7 @@ class LabelSpace(TrainedClassifier):
         calibration: str | None = None,
         solver: str = "products",
     ):
-        self.n_components, self.l2, self.tol, self.max_passes = n_components, l2, tol, max_passes
-        self.transform, self.normalize, self.idf = transform, normalize, idf
-        self.calibration, self.solver = calibration, solver
+        pass
 
     def _learner(self) -> Learner:
         method = LabelSpaceMethod(type(self).__name__, self.solver == "products", self.n_components)
@@ -600,6 +590,7 @@ class LabelSpaceCV(TrainedClassifierCV):
     (6, True)
     """
 
+    @keeps_parameters
     def __init__(
         self,
         n_components: Any = None,
@@ -617,9 +608,6 @@ class LabelSpaceCV(TrainedClassifierCV):
         calibration: str | None = None,
         solver: str = "products",
     ):
-        self.folds, self.scoring, self.rule, self.seed = folds, scoring, rule, seed
-        self.n_components, self.l2, self.tol, self.max_passes = n_components, l2, tol, max_passes
-        self.transform, self.normalize, self.idf = transform, normalize, idf
-        self.calibration, self.solver = calibration, solver
+        pass
 
     _learner = LabelSpace._learner

@@ -14,15 +14,8 @@ from sklearn.metrics import log_loss
 
 import streamnb as snb
 from streamnb.solving.objectives import Logistic, Softmax, SquaredHinge
+from tests.estimators.test_trained import CLOSE, SETS, WEIGHT, N, X, Y
 from tests.support.refusals import refuses
-
-rng = np.random.default_rng(0)
-N = 150
-X = rng.poisson(1.0, (N, 6)) * rng.choice([0.5, 1.0, 1.5], (N, 6))
-Y = np.array(["ash", "birch", "cedar"])[(X[:, :2] + rng.normal(size=(N, 2)) > [1.0, 1.5]).sum(axis=1)]
-SETS = (X[:, :3] + rng.normal(size=(N, 3)) > 1.0).astype(int)
-WEIGHT = rng.random(N) + 0.1
-CLOSE = {"tol": 1e-7, "max_passes": 500}
 
 
 def objective_at(kind, point, x, targets, weight, l2):
@@ -196,7 +189,7 @@ def test_folds_are_standardised_by_the_rows_outside_them(kind):
 
 def test_sparse_rows_stay_sparse():
     n, d = 400, 20_000  # 64 MB as a dense table
-    columns = rng.integers(0, d, (n, 10))
+    columns = np.random.default_rng(0).integers(0, d, (n, 10))
     rows = sp.csr_array((np.ones(10 * n), columns.ravel(), 10 * np.arange(n + 1)), (n, d))
     model = snb.SoftmaxRegression(tol=0.1, standardize=True)
     model.fit(rows[:50], np.arange(50) % 2)  # to compile

@@ -68,14 +68,8 @@ def test_letters_of_words_are_told_and_copied(lower):
         assert line.tobytes() == bytes(COPIED) + copied + bytes(COPIED)
 
 
-def test_the_lowest_bit():
+def test_the_lowest_bit_rotated_bits_and_four_bytes():
     assert [lowest(word << j) for j in (0, 1, 31, 40) for word in (1, 6)] == [0, 1, 1, 2, 31, 32, 40, 41]
-
-
-def test_bits_that_leave_above_come_in_below():
     assert [turned(number, 13) for number in (1, 1 << 19, (1 << 40) + 3)] == [1 << 13, 1, 3 << 13]
-
-
-def test_four_bytes_are_a_number_whose_first_byte_is_lowest():
     line = np.array([7, 1, 2, 3, 255], np.uint8)
     assert fourth(line, 0) == 0x03020107 and fourth(line, 1) == 0xFF030201

@@ -87,12 +87,7 @@ MET = {  # functions, files and depth of a journey, and its reads of the rows
 }
 
 
-def module_name(path):
-    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-FILES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+FILES = house.files()
 MODULES = [name for name in FILES if name not in ("streamnb", "streamnb.__main__")]  # lazy names, and a door to cli
 WRITTEN = [name for name in MODULES if FILES[name].name != "__init__.py"]
 

@@ -83,11 +83,8 @@ def test_it_prints_what_it_did_and_returns_the_folder(one_fit, capsys):
     assert capsys.readouterr().out == f"a fit: 0 kernels compiled in 0 s\n{one_fit} holds 0 compiled kernels, 0.0 MB\n"
 
 
-def test_a_folder_that_cannot_be_written_to_is_refused_first(one_fit):
+def test_a_folder_that_cannot_be_written_to_and_interpreted_kernels_are_refused_first(one_fit, monkeypatch):
     one_fit.touch()
     refuses(OSError, r"lost: they cannot be kept in '.*kept' \(File exists\); set NUMBA_CACHE_DIR", warming.warm)
-
-
-def test_nothing_is_compiled_where_kernels_are_interpreted(one_fit, monkeypatch):
     monkeypatch.setattr(compiler.flags, "DISABLE_JIT", 1)
     refuses(ValueError, "NUMBA_DISABLE_JIT is set", warming.warm)

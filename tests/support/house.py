@@ -22,13 +22,13 @@ TESTS = ROOT / "tests"
 # ---- sizes -----------------------------------------------------------------------------------------------------------
 
 
-def trees():
-    """The syntax tree of every file of the package, by the name of its module."""
+def files():
+    """Every file of the package, by the name of its module."""
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(ROOT).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        found[name] = ast.parse(path.read_text())
+        found[name] = path
     return found
 
 
@@ -52,7 +52,7 @@ def imported_modules(nodes, modules):
 
 def sizes():
     """Counts of the package and its tests, by what is counted."""
-    modules = trees()
+    modules = {name: ast.parse(path.read_text()) for name, path in files().items()}
     types, importers, docstrings = Counter(), Counter(), 0
     for tree in modules.values():
         nodes = list(ast.walk(tree))
