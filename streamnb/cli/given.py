@@ -83,7 +83,8 @@ def existing(path: str) -> str:
     if not is_url(path) and not any(sign in path for sign in "*?["):
         put_back(Path(path))  # if a command was killed while it replaced this store
         if not Path(path).exists():
-            raise click.BadParameter(f"there is no {path!r}")
+            more = "; predict alone reads standard input: write the rows to a file" * (path == "-")
+            raise click.BadParameter(f"there is no {path!r}{more}")
     return path
 
 

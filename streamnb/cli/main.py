@@ -12,7 +12,15 @@ from streamnb.core.messages import DataError, nearest
 from streamnb.passes import stopping
 
 DATA, USE = 1, 2
-MEANT = {"--target": ["--y"], "--label": ["--y"], "--output": ["-o"]}  # words of others
+MEANT = {  # words of others
+    "--target": ["--y"],
+    "--label": ["--y"],
+    "--output": ["-o"],
+    "train": ["fit"],
+    "explain": ["inspect"],
+    "info": ["inspect"],
+    "show": ["inspect"],
+}
 
 
 COMMANDS = {  # the first word of the module of each, which is imported when it is called, and what the list says of it
@@ -71,7 +79,8 @@ class _Commands(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and args[0] not in COMMANDS:
-            ctx.fail(f"No such command {args[0]!r}: {nearest(args[0], self.list_commands(ctx))}")
+            (meant,) = MEANT.get(args[0], args[:1])
+            ctx.fail(f"No such command {args[0]!r}: {nearest(meant, self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:

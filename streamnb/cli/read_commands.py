@@ -213,7 +213,7 @@ def report(model: str, data: str | None, out: str, **settings: Any) -> None:
     else:
         X, per_row = rows_of(data, settings)
         against = None if settings["against"] is None else rows_of(settings["against"], settings)[0]
-        positive = class_of(getattr(shown, "best_", shown), settings["positive"])
+        positive = class_of(shown.best_ if isinstance(shown, Search) else shown, settings["positive"])
         options = {name: settings[name] for name in ("interval", "by", "offset")}
         given = RowsToJudge(X=X, against=against, positive=positive, **options, **per_row)
     with connected(settings["client"]):

@@ -345,9 +345,12 @@ def _label_type(head: bytes, y: str | None, where: str) -> dict[str, Any]:
         if y is None:
             break
         try:
-            value = json.loads(line.decode("utf-8", "replace")).get(y)
+            row = json.loads(line.decode("utf-8", "replace"))
         except ValueError:  # reported when the line is read
             break
+        if y not in row:
+            raise DataError(f"{where}: y={y!r} is no field; it has {listed(list(row))}")
+        value = row[y]
         if value is not None:
             if type(value) not in kinds or not _fits(value, kinds[type(value)], JSON):
                 raise DataError(f"{where}: y={y!r} is {value!r}; labels should be strings or numbers below 2**63")

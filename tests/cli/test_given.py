@@ -134,6 +134,7 @@ def test_faults_of_the_data_are_no_wrong_use(place, monkeypatch, capsys):
     (place / "empty.csv").write_text("a,late\nx,\nz,no\n")
     for command, what in (
         ("fit texts.jsonl --text no --y section -o n.snb", "row 0 has no text in 'no'"),
+        ("fit texts.jsonl --text body --y no -o n.snb", "--y 'no' is no field; it has ['body', 'section']"),
         ("fit empty.csv --y late -o n.snb", "late"),
     ):
         ended, _, words = ran(capsys, *command.split())
@@ -147,6 +148,7 @@ def test_files_that_are_missing_or_there_already(tmp_path, capsys):
         ended, _, words = ran(capsys, *asked, "-o", kept)
         assert ended == 2 and "--force replaces it" in words and kept.read_text() == "mine"
     assert "there is no 'nothing.zarr'" in ran(capsys, "plan", "nothing.zarr")[2]
+    assert "'-'; predict alone reads standard input: write" in ran(capsys, "plan", "-")[2]
     assert "counts.zarr' is no file that fit or search wrote" in ran(capsys, "inspect", path)[2]
     assert "there is no 'nothing.snb'" in ran(capsys, "inspect", "nothing.snb")[2]
     assert ran(capsys, "fit", path, "--y", "y", "--penalty", "none", "-o", kept, "--force")[0] == 0

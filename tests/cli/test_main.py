@@ -34,6 +34,7 @@ def test_each_command_has_help_with_an_example(command, capsys):
 def test_a_mistyped_command_is_told_the_nearest(capsys):
     ended, _, words = ran(capsys, "predcit", "m.snb")
     assert ended == 2 and "No such command 'predcit': did you mean 'predict'?" in words
+    assert "'explain': did you mean 'inspect'?" in ran(capsys, "explain")[2]
     assert "'xyz': ['" in ran(capsys, "xyz")[2]
 
 
