@@ -87,6 +87,7 @@ NAMES = {
     "save": _SAVE,
     "dump": _SAVE,
 }
+_DROP = {"": "use X=snb.table(X, y, drop=['name of the column']), without y"}
 # Of each keyword what to type instead, by the parameter that the call must have; "" is for all others.
 _KEYWORDS = {
     "C": {"l2": "use l2=1/C", "penalty": "use penalty="},
@@ -104,7 +105,11 @@ _KEYWORDS = {
     "weight": {"sample_weight": "use sample_weight="},
     "weights": {"sample_weight": "use sample_weight="},
     "text": {"sample_weight": "use X=snb.table(X, y, text=['name of the column']), without y"},
-    "drop": {"": "use X=snb.table(X, y, drop=['name of the column']), without y"},
+    "drop": _DROP,
+    "exclude": _DROP,
+    "ignore": _DROP,
+    "ngram_range": {"words": "use words=(1, 2), or chars=(1, 4) with words=None"},
+    "stop_words": {"words": "leave it out: idf=True of an estimator gives frequent words less weight"},
     "models": {"families": "use snb.search(X, y, models=[..]), or snb.compare_models(models, X, y) of fitted ones"},
     "probability": {"class_": "use threshold=np.log(p / (1 - p)), as scores are log-odds"},
     "positive": {"class_": "use class_="},
@@ -132,7 +137,7 @@ _KEYWORDS = {
 OF_SEARCH = {
     "best_estimator_": "use best_",
     "best_params_": "use best_.get_params()",
-    "cv_results_": "use results_",
+    **dict.fromkeys(("cv_results_", "leaderboard_"), "use results_"),
     **{name: f"use best_.{name}" for name in ("predict", "predict_proba", "decision_function", "score", "evaluate")},
 }
 # Attributes of an evaluation.
@@ -140,6 +145,7 @@ OF_EVALUATION = {
     **dict.fromkeys(("auc", "auc_score", "roc_auc_score"), "use roc_auc()"),
     **dict.fromkeys(("f1", "f1_score"), "use f_score()"),
     **dict.fromkeys(("pr_auc", "average_precision_score"), "use average_precision()"),
+    "best_threshold": "use threshold(label, recall=0.9), or precision=, share= or cost=",
     "mcc": "use matthews_corrcoef()",
     **dict.fromkeys(("to_dict", "to_frame"), "use summary(), or report() for each class"),
     "plot": "use snb.RocDisplay.from_evaluation, ReliabilityDisplay or ConfusionMatrixDisplay",
@@ -161,8 +167,9 @@ OF_MODELS = {
     },
     "forget": {"predict_log_proba": f"{_FORGETS} LinearNB, which forgets", "": f"{_FORGETS} Ridge, which forgets"},
     "refit": {"": f"{_READS}; fit again"},
-    "describe": {"": _PAGE},
-    "summary": {"": _PAGE},
+    "update": {"partial_fit": "use partial_fit", "": f"{_READS}; LinearNB and Ridge learn from rows as they come"},
+    **{name: {"": _PAGE} for name in ("describe", "report", "summary")},
+    **{name: {"set_threshold": _THRESHOLD} for name in ("best_threshold", "threshold", "tune_threshold")},
     "plot": _PICTURES,
     "plot_importance": _PICTURES,
     "load": {"": "use snb.load(path)"},

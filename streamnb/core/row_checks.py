@@ -18,7 +18,7 @@ LARGEST = 1e100  # a larger value or weight could take a weighted sum of squares
 # ---- labels ----------------------------------------------------------------------------------------------------------
 
 MANY_LABELS = 10_000
-MANY_NUMBERS, FEW_ROWS = 100, 10  # so many whole numbers, with so few rows each on average, look like targets
+MANY_NUMBERS, FEW_ROWS = 50, 10  # so many whole numbers, with so few rows each on average, look like targets
 NO_LABELS = "requires y to be passed, but the target y is None"  # begins the message for rows without labels
 FOR_NUMBERS = (
     "to predict numbers, use snb.search(X, y, task='regression'), which compares models=[..], snb.ElasticNetCV or "

@@ -14,7 +14,7 @@ from streamnb.encoding.table import feature_names, table
 from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.text import text
 from streamnb.rows import opening
-from streamnb.rows.boundary import holds_texts, is_dask
+from streamnb.rows.boundary import holds_texts, is_dask, made_by
 from streamnb.rows.files import holds_text_files, is_svmlight
 from streamnb.rows.in_svmlight import SvmlightFile, SvmlightSource, svmlight
 from streamnb.rows.labels import TARGETS, Labelled
@@ -108,6 +108,13 @@ def opened(
     return rows
 
 
+def warn_of_order(X: Any, y: Any) -> None:
+    """Warn if a column y of pandas has the index of X in another order, as rows are matched by their places."""
+    frames = made_by(y, "pandas") and made_by(X, "pandas") and hasattr(X, "iloc")
+    if frames and not X.index.equals(y.index) and X.index.symmetric_difference(y.index, sort=False).empty:
+        warn("y has the index of X in another order, and rows are matched by their places; give y.loc[X.index]")
+
+
 def check_layer(X: Any, layer: str) -> None:
     """Refuse `layer` if X cannot have layers."""
     opening.check_layer(X, layer)
@@ -129,6 +136,8 @@ def with_table(
 
     To predict targets, numbers of a table stay as they are, and targets that are no column of it stay beside.
     """
+    if hasattr(y, "iloc"):
+        warn_of_order(X, y)
     X = as_table(X, isinstance(y, str))
     if not is_table(X):
         return X, y, sample_weight
@@ -271,6 +280,8 @@ def opened_for(
     `names` are those of the fitted columns, by which columns of tables and the genes of AnnData are matched, and
     `label` that of the column of labels, in case y is not given.
     """
+    if hasattr(y, "iloc"):
+        warn_of_order(X, y)
     by_name = encoding is None and names is not None
     X = as_table(X, isinstance(y, str) or isinstance(encoding, TableEncoding) or by_name)
     if by_name and is_row(X) and not holds_texts(X):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, persistence
+from streamnb.core.guesses import with_hints
 from streamnb.core.memory import check_memory_limit
 from streamnb.core.messages import listed
 from streamnb.core.persistence import shown
@@ -43,6 +44,7 @@ from streamnb.rows.tables import Fields, check_has
 from streamnb.rows.texts import TextsInMemory, TextSource, column_of
 
 
+@with_hints
 def text(
     X: Any,
     text: str | None = None,
@@ -243,7 +245,8 @@ class TextEncoding(persistence.Parameters, Encoding):
     def takes(self, X: Any) -> bool:
         if isinstance(X, str | os.PathLike):
             return not holds_numbers(X)
-        return _are_paths(X) or holds_texts(X) or self.text in (columns_in(X) or ())
+        columns = columns_in(X) or ()
+        return _are_paths(X) or holds_texts(X) or self.text in columns or len(columns) not in (0, self.n_columns)
 
     def encode(self, X: Any, y: Any = None, weight: Any = None, *, labelled: bool = False) -> TextSource:
         if holds_texts(X):

@@ -77,13 +77,14 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def __getattr__(self, name: str) -> Any:
         return guesses.expected_attribute(self, name)
 
-    def __str__(self) -> str:
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        plain = super().__repr__(N_CHAR_MAX)
         known = vars(getattr(self, "final_", self))
         model = known.get("_model", known.get("_learned", {}).get("_model"))  # which may not be solved yet
         rule = getattr(model, "rule", None)
         if not isinstance(rule, ClassThreshold):
-            return repr(self)
-        return f"{self!r}, which predicts {self.classes_[rule.number].item()!r} from a score of {rule.value:.6g} on"
+            return plain
+        return f"{plain}, which predicts {self.classes_[rule.number].item()!r} from a score of {rule.value:.6g} on"
 
     # ---- defined by a subclass ---------------------------------------------------------------------------------------
 

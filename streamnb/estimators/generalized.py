@@ -27,9 +27,11 @@ from streamnb.passes.passes import Pass, StatisticTask
 from streamnb.passes.run import run_reads
 from streamnb.passes.statistic import Statistic
 from streamnb.problem.losses import LINKS, Loss, TweedieLoss
+from streamnb.rows.boundary import columns_in
 from streamnb.rows.labels import TARGETS
 from streamnb.rows.opening import with_column
 from streamnb.rows.source import Source
+from streamnb.rows.table_opening import is_table, open_tables
 from streamnb.scanning.class_scan import folding_of
 from streamnb.selection.score_table import warn_of_ends
 from streamnb.stats.stability import ColumnProfile
@@ -233,6 +235,11 @@ class GeneralizedRegressor(LinearRegressor):
         TypeError
             The offset does not hold numbers.
 
+        Warns
+        -----
+        StreamnbWarning
+            X has the column that was the offset of the fit, and `offset` does not name it.
+
         Examples
         --------
         >>> import numpy as np, streamnb as snb
@@ -241,6 +248,7 @@ class GeneralizedRegressor(LinearRegressor):
         (array([3.]), array([30.]))
         """
         if offset is None:
+            self._warn_of_rates(X)
             return super().predict(X, interval=interval, out=out)
         with_ends = None if interval is None else self._intervals(interval)
         X, offset = with_column(X, offset, "offset")
@@ -295,6 +303,17 @@ class GeneralizedRegressor(LinearRegressor):
         rows = self._with_offset(X, y, sample_weight, offset)
         self._warn_of_exposures(offset, sample_weight)
         return self._scored(rows, offset is not None)
+
+    def _warn_of_rates(self, X: Any) -> None:
+        """Warn if X has the column of the offset of the fit, which has no effect unless it is named again."""
+        name, columns = self.has_offset_, columns_in(X)
+        if isinstance(name, str) and columns is None and is_table(X):
+            columns = open_tables(X, {}, 1).schema.names
+        if name in (columns or ()):
+            messages.warn(
+                f"X has the column {name!r}, the offset of the fit, and these predictions are for an exposure of 1; "
+                f"give offset={name!r}, or leave the column out"
+            )
 
     def _with_offset(self, X: Any, y: Any, weight: Any, offset: Any) -> Source:
         """Rows with targets, weights and offsets, whose column is taken from a data frame."""

@@ -482,9 +482,9 @@ def restore_rows(estimator: Any, fitted: dict[str, Any], request: StepRequest, s
         estimator.feature_names_in_ = loaded_names(fitted["feature_names_in_"], n_features)
     if "meta_" in fitted:
         estimator.meta_ = dict(fitted["meta_"])
-    for name in ("recalibrated_", "has_offset_"):
-        if name in fitted:
-            setattr(estimator, name, arguments.one_of(name, fitted[name], [True]))
+    for name in {"recalibrated_", "has_offset_"} & fitted.keys():
+        known = {"has_offset_": [True, str(fitted[name])]}.get(name, [True])  # or the name of the column
+        setattr(estimator, name, arguments.one_of(name, fitted[name], known))
     if "unknown_below_" in fitted:
         estimator.unknown_below_ = arguments.share("unknown_below_", fitted["unknown_below_"])
     encoding, layer, label = (fitted.get(name) for name in ("encoding_", "layer_", "label_"))

@@ -78,14 +78,14 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         The `meta` given to `save`.
     residuals_ : Residuals or None
         Residuals on held-out rows, from which ``predict(X, interval=0.9)`` derives its intervals.
-    has_offset_ : bool or None
-        True for models of counts or totals that were fitted with ``offset=``.
+    has_offset_ : bool, str or None
+        True for models of counts or totals that were fitted with ``offset=``, or the name of its column.
     """
 
     meta_: dict[str, Any] | None = None
     _keeps_sums = True  # of products, to which rows can be added
     residuals_: Residuals | None = None
-    has_offset_: bool | None = None
+    has_offset_: bool | str | None = None
     _preparation = Preparation()
     _sums: ColumnProfile | None = None  # of the rows of the fit, where there is no `stats_`
     _kept_wide: tuple[str, ...] = _WIDE  # what files keep of models without sums
@@ -594,7 +594,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     def _remember_exposures(self, offset: Any) -> None:
         self.__dict__.pop("has_offset_", None)
         if offset is not None:
-            self.has_offset_ = True
+            self.has_offset_ = offset if isinstance(offset, str) else True
 
     def _warn_of_exposures(self, offset: Any, weight: Any) -> None:
         if self.has_offset_ and offset is None and weight is None:

@@ -154,7 +154,7 @@ class ModelComparison:
         return table
 
     def _notes(self) -> list[str]:
-        notes = [*self.notes]
+        notes = list(self.notes)
         lower = [metric for metric in LESS_IS_BETTER if any(metric == compared for _, compared, _ in self.found)]
         if lower:
             notes.insert(0, f"Lower is better: {', '.join(lower)}.")

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import is_regressor
 
 from streamnb.additive.regressor import AdditiveRegressor
-from streamnb.core import arguments, row_checks
+from streamnb.core import arguments, messages, row_checks
 from streamnb.encoding.opening import opened
 from streamnb.estimators.chosen import ElasticNetCV
 from streamnb.estimators.errors import RegressionEvaluation
@@ -79,7 +79,10 @@ def task_of(task: str | None, given: Any, estimators: Sequence[Any], scoring: An
         return NUMBERS, f"y: its {n_labels:,} whole numbers are predicted as numbers; task={CLASSES!r} takes classes"
     if n_labels <= FEW_CLASSES:
         return CLASSES, ""
-    return CLASSES, f"y: its {n_labels:,} whole numbers are classes; task={NUMBERS!r} predicts them as numbers"
+    taken = f"y: its {n_labels:,} whole numbers are classes; task={NUMBERS!r} predicts them as numbers"
+    if n_labels >= row_checks.MANY_NUMBERS:  # the search takes long, and its table has this, too
+        messages.warn(taken)
+    return CLASSES, taken
 
 
 def check_candidates(task: str, of_classes: Mapping[str, Any], models: Mapping[str, Any]) -> None:

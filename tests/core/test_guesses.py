@@ -24,10 +24,6 @@ def test_names(name, instead):
     refuses(AttributeError, f"module 'streamnb' has no attribute '{name}': .*{instead}", lambda: getattr(snb, name))
 
 
-def test_other_names_are_unknown_as_ever():
-    refuses(AttributeError, r"has no attribute 'nothing'$", lambda: snb.nothing)
-
-
 def test_hints_name_what_exists_and_no_public_name_is_hidden():
     assert not set(NAMES) & set(snb.__all__)
     for hint in NAMES.values():
@@ -65,29 +61,21 @@ def test_keywords_of_fit(estimator, keyword, instead):
         estimator().fit([[1.0], [2.0]], **{keyword: 1})
 
 
-def test_columns_are_left_out_by_table():
+def test_words_of_others_for_columns_exposures_and_texts():
     for call in (snb.search, snb.compare, snb.Ridge().fit, snb.AdditiveClassifier().fit):
         refuses(TypeError, r"argument 'drop': use X=snb.table\(X, y, drop=", call, [[1.0], [2.0]], [0, 1], drop=["id"])
-
-
-def test_exposures_are_offsets():
-    with pytest.raises(TypeError, match=r"'exposure': use offset=np.log\(exposure\), or rates y / exposure with"):
-        snb.PoissonRegressor().fit([[1.0], [2.0]], [1, 2], exposure=[1, 3])
-
-
-@pytest.mark.parametrize(
-    ("keyword", "instead"),
-    [("cv", "folds="), ("random_state", "seed="), ("n_jobs", "n_threads="), ("target", "y="), ("n_iter", "budget=")],
-)
-def test_keywords_of_search(keyword, instead):
-    with pytest.raises(TypeError, match=rf"^search\(\) got an unexpected keyword argument '{keyword}': use {instead}$"):
-        snb.search([[1.0], [2.0]], [0, 1], **{keyword: 1})
+    for keyword, instead in {"cv": "folds", "random_state": "seed", "n_jobs": "n_threads", "n_iter": "budget"}.items():
+        told = rf"^search\(\) got an unexpected keyword argument '{keyword}': use {instead}=$"
+        refuses(TypeError, told, snb.search, [[1.0], [2.0]], [0, 1], **{keyword: 1})
+    refuses(TypeError, "'ignore': use X=snb.table", snb.search, [[1.0], [2.0]], [0, 1], ignore=["id"])
+    refuses(TypeError, "'exposure': use offset=np.log", snb.PoissonRegressor().fit, [[1]], [1], exposure=[1])
+    refuses(TypeError, r"'ngram_range': use words=\(1, 2\)", snb.text, ["a"], ngram_range=(1, 2))
 
 
 def test_attributes_of_a_search_are_told_and_exist():
     X, y = [[2, 0], [3, 1], [1, 4], [0, 5]] * 3, ["cat", "cat", "dog", "dog"] * 3
     found = snb.search(X, y, families=["poisson"], penalties=[None], folds=2, scoring="accuracy", show=False)
-    for name in ("best_estimator_", "best_params_", "cv_results_", "predict", "predict_proba", "score", "evaluate"):
+    for name in ("best_estimator_", "best_params_", "leaderboard_", "predict", "predict_proba", "score", "evaluate"):
         with pytest.raises(AttributeError, match=f"'Search' object has no attribute '{name}': use ") as told:
             getattr(found, name)
         eval("found." + str(told.value).split(": use ")[1])
@@ -102,7 +90,9 @@ def test_attributes_of_a_search_are_told_and_exist():
         (snb.Ridge(), "feature_importances_", "use coef_ for the weights"),
         (snb.Ridge(), "plot", "use snb.report"),
         (snb.AdditiveClassifier(), "plot", "use snb.AdditiveDisplay"),
-        (snb.LinearNB(), "describe", r"use snb.report\(model, X, y, path\)"),
+        (snb.LinearNB(), "report", r"use snb.report\(model, X, y, path\)"),
+        (snb.LinearNB(), "tune_threshold", r"use model.set_threshold"),
+        (snb.Ridge(), "update", "use partial_fit"),
         (snb.GaussianNB(), "plot", r"use snb.TellingFeaturesDisplay.from_estimator\(model\)"),
     ],
 )
@@ -115,6 +105,7 @@ def test_errors_of_properties_and_of_other_names_stay_as_they_are():
     with pytest.raises(AttributeError, match="has no 'partial_fit': its weights follow from reading all rows"):
         snb.SoftmaxRegression().partial_fit  # noqa: B018
     refuses(AttributeError, r"'LinearNB' object has no attribute 'nothing'$", lambda: snb.LinearNB().nothing)
+    refuses(AttributeError, r"has no attribute 'nothing'$", lambda: snb.nothing)
     gone = AttributeError("gone")
     assert missing(gone) is gone
 

@@ -112,6 +112,20 @@ def test_what_is_no_table_of_the_model_is_said_to_be_none(tmp_path):
     with pytest.raises(ValueError, match=r"X holds texts: .*snb\.text\(X\).*snb\.HashedText\(\).*such as a data frame"):
         model.predict(["a", "b"])
     assert model.predict(pd.DataFrame({"n": [1], "s": ["a"]})).tolist() == [0]
+    of_texts = snb.LinearNB().fit(snb.text(frame, "s", y="y"))
+    with pytest.raises(ValueError, match=r"text='s' is not a column of X: \['n'\]"):
+        of_texts.predict(frame[["n"]])
+
+
+@pytest.mark.parametrize("columns", [["n"], ["n", "s"]])
+@pytest.mark.parametrize("model", [snb.LinearNB(), snb.PoissonRegressor(), snb.AdditiveClassifier(folds=2)])
+def test_labels_in_another_order_than_the_rows_are_told(model, columns):
+    frame = pd.DataFrame({"s": ["a", "b"] * 40, "n": range(80), "y": [0, 1, 1] * 26 + [0, 1]})
+    X, y = frame[columns], frame["y"]
+    for call in (model.fit, model.score):
+        with pytest.warns(snb.StreamnbWarning, match=r"another order.*; give y\.loc\[X\.index\]"):
+            call(X, y[::-1])
+        call(X, y.set_axis(y.index[::-1] + 1))
 
 
 def test_further_svmlight_files_are_read_as_the_first(tmp_path):

@@ -228,8 +228,12 @@ def test_offsets_of_predictions_and_of_judged_rows_are_columns_or_arrays_of_rows
     path, log_years = tmp_path / "claims.parquet", frame["log_years"].to_numpy()
     frame.to_parquet(path)
     model = make(folds=3).fit(path, "claims", offset="log_years")
-    expected = model.predict(path) * np.exp(log_years)
     alone = frame.drop(columns=["log_years"])
+    expected = model.predict(alone) * np.exp(log_years)
+    model.save(tmp_path / "m.snb")
+    for X, same in ((path, model), (frame, snb.load(tmp_path / "m.snb"))):
+        with pytest.warns(snb.StreamnbWarning, match="'log_years', the offset of the fit, .* exposure of 1"):
+            np.testing.assert_array_equal(same.predict(X), model.predict(alone))
     for X, offset in ((path, "log_years"), (frame, "log_years"), (alone, log_years), (alone, frame["log_years"])):
         np.testing.assert_allclose(model.predict(X, offset=offset), expected, rtol=1e-14)
         judged = snb.evaluate(model, X, "claims", offset=offset)

@@ -85,7 +85,7 @@ def test_every_name_of_each_estimator_and_of_pipelines_of_it_can_be_touched(esti
 def test_every_name_of_a_model_whose_weights_are_not_held_can_be_touched(penalty, options, monkeypatch):
     monkeypatch.setattr(weight_paths, "PAIRS_BYTES", 0)
     monkeypatch.setattr(on_demand, "NUMBERS", 1000)
-    few = MANY < 9 if options else MANY < 60
+    few = MANY < 9 if options else MANY < 49
     model = snb.LinearNB(**{"family": "poisson", "penalty": penalty, **options})
     model.fit(ROWS[few], MANY[few], memory_limit=None if options else LIMIT)
     there = walk(model)

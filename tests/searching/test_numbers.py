@@ -11,6 +11,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import d2_tweedie_score, mean_absolute_error, r2_score, root_mean_squared_error
 
 import streamnb as snb
+from streamnb.searching.numbers import task_of
 from tests.support.clusters import cluster_of
 from tests.support.refusals import refuses
 
@@ -103,6 +104,7 @@ def test_workers_find_the_bits_of_one_process(tmp_path):
     [
         (AMOUNTS.astype(object), {}, True, ""),
         (np.arange(300) * 7, {}, True, "predicted as numbers; task='classification'"),
+        (np.arange(300) % 59, {}, True, "its 59 whole numbers are predicted as numbers; task='classification'"),
         (np.arange(300) % 7, {"families": ["gaussian"]}, False, ""),
         (np.arange(300) % 7, {"budget": "2 reads"}, False, "its 7 whole numbers are classes; task='regression'"),
         (np.arange(300) % 7, {"models": [snb.ElasticNetCV()]}, True, ""),
@@ -116,6 +118,11 @@ def test_how_y_is_taken(y, options, regression, said):
     found = snb.search(X[:150], y[:150], folds=3, show=False, **options)
     assert hasattr(found.best_, "classes_") != regression
     assert said in found.taken and bool(said) == bool(found.taken) and found.taken in str(found)
+
+
+def test_many_whole_numbers_are_said_to_be_classes_before_the_search():
+    with pytest.warns(snb.StreamnbWarning, match="its 50 whole numbers are classes; task='regression' predicts"):
+        task_of(None, (np.ones((600, 1)), np.arange(600) % 50), [], None, False)
 
 
 def test_any_estimator_and_regressions_that_do_not_choose_on_folds_take_part():
