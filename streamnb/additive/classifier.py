@@ -218,7 +218,7 @@ class AdditiveClassifier(AdditiveModel, TrainedClassifier):
         return (yield from choose_classes(type(self).__name__, coded, rows, request, scorer, options))
 
     def _train(self, chosen: ChosenTerms) -> Reading[None]:
-        found = yield from chosen.training
+        found = yield from chosen.trained()
         self._preparation = replace(self._preparation, step=found.step, requested="terms")
         self._keep(FittedModel(self._model_of(found), found.trained.history, found.trained.converged, found.report))
         deviations = found.losses.of_classes(found.tables.std, (0.5, 0.5))

@@ -13,6 +13,7 @@ from streamnb.additive.choice import (
     ALL,
     AdditiveChooser,
     AdditiveRequest,
+    FoldStage,
     JudgedPoint,
     choose,
     deviations_of,
@@ -25,6 +26,7 @@ from streamnb.additive.descent import (
     AdditiveTerms,
     LaneModel,
     TermDescent,
+    TermLayers,
     TermRows,
     TermWeights,
     bytes_of_models,
@@ -184,24 +186,91 @@ class FittedTerms:
     residuals: Residuals | None = None
 
 
-class ChosenTerms(NamedTuple):
-    """The best point of an additive model, and the training of its weights.
+@dataclass(frozen=True, eq=False)
+class ChosenTerms:
+    """The best point of an additive model, and what is needed to train its weights, should no other model be better.
 
     Attributes
     ----------
-    best : JudgedPoint
-    n_features : int
-        Of the rows that the model takes.
+    coded, given : CodedRows, Source
+        The rows, and those before their numbers became codes.
+    counts : (n_codes,)
+        The weight of the rows with each code.
+    stats : ClassStats
+    sample : RowSample
+        The rows to train on.
+    judge : TermJudge
+    request, options : AdditiveRequest, RunOptions
+    stage : FoldStage
+        The models of folds at the best point.
+    best, judged : JudgedPoint, list of them
     report : Report
         Of the reads to choose.
-    training : generator of reads
-        Not begun, as in a search another model may be better.
     """
 
+    coded: CodedRows
+    given: Source
+    counts: np.ndarray
+    stats: ClassStats
+    sample: RowSample
+    judge: TermJudge
+    request: AdditiveRequest
+    options: RunOptions
+    stage: FoldStage
     best: JudgedPoint
-    n_features: int
+    judged: list[JudgedPoint]
     report: Report
-    training: Reading[FittedTerms]
+
+    @property
+    def n_features(self) -> int:
+        """Of the rows that the model takes."""
+        return self.stage.terms.columns(self.coded.base).n_features
+
+    def trained(self) -> Reading[FittedTerms]:
+        """Train the weights of all rows at the best point, and make pure terms of them."""
+        coded, judge, point, pairs = self.coded, self.judge, self.best.point, self.stage.pairs
+        stage = replace(self.stage, pairs=dict.fromkeys(pairs, pairs[ALL]))
+        terms, losses, columns = stage.terms, judge.losses, stage.terms.columns(coded.base)
+        deviations = deviations_of(columns, self.best, self.stage)
+        held_out = self.stage.rows.held_out(self.best.weights)
+        for one in self.judged:
+            one.weights.clear()
+        weight = float(self.counts[: coded.firsts[1]].sum())
+        rows, share = self._rows(columns, terms.layers, weight)
+        most = most_rows(columns, coded.firsts, self.counts, weight)
+        model, plain = stage.model(point, ALL), replace(self.options, keeping=None)
+        training = trained_terms(rows, model, columns, most, self.request, share > ALL_ROWS)
+        trained, of_training = yield from reads_of(training, self.given, plain)
+        of_columns, intercept = trained.counts, trained.weights[-1]
+        weights, intercept = purified(columns, trained.weights[:-1], intercept, of_columns)
+        for name, direction in self.request.monotone.items():
+            j = coded.features.index(name)
+            steps = slice(columns.starts[j], columns.starts[j + 1] - int(coded.missing[j]))
+            weights[steps] = monotone_steps(weights[steps], of_columns[steps], direction > 0)
+        residuals = None
+        if isinstance(judge, NumberJudge):
+            intercept = intercept + judge.shift(held_out)
+            residuals = judge.residuals(held_out)
+        curvatures = losses.curvature() * (terms.layers.parts.T @ of_columns) * terms.factors(point["pair_factor"]) ** 2
+        freedom = terms.layers.degrees_of_freedom(curvatures, point["l2"])
+        tables = TermTables(coded.features, of_columns, deviations, freedom, self.stats.n_rows)
+        reads = self.report + of_training
+        return FittedTerms(
+            columns, weights, intercept, tables, self.best, self.judged, losses, trained, reads, residuals
+        )
+
+    def _rows(self, columns: TermColumns, layers: TermLayers, weight: float) -> tuple[TermRows, float]:
+        """The sampled rows by the columns of terms, with the `weight` of all rows, and their share of it."""
+        losses, n_terms = self.judge.losses, len(columns.features)
+        of_scores = max(TRAINED_SCORES // losses.width, sample_size(self.coded))
+        drawn = self.sample.smaller(min(TRAINED_VALUES // n_terms, TRAINED_ROWS, of_scores)).drawn()
+        n_rows = len(drawn.weight)
+        needed = bytes_of_models(1, losses.width, n_rows, *layers.parts.shape) + 8 * n_rows * n_terms
+        what = f"training an additive model of {n_terms:,} terms with {n_rows:,} sampled rows"
+        memory.check(what, needed, self.options.memory_limit, "give a larger memory_limit, or fewer features")
+        share = float(drawn.weight.sum()) / weight
+        places, targets = columns.places_of(drawn.X, columns.n_columns), losses.sampled(drawn)
+        return TermRows(columns, layers, places, losses, targets, drawn.weight / share, drawn.fold), share
 
 
 def choose_classes(
@@ -423,10 +492,7 @@ def _chosen(
     options: RunOptions,
     report: Report,
 ) -> ChosenTerms:
-    """Choose on sampled rows; training follows where the model is asked for.
-
-    `counts` are the weights of the rows with each code, and the rows of the `sample` are those to train on.
-    """
+    """Choose on sampled rows, given attributes of `ChosenTerms`."""
     request = request.of_rows(judge.rows.weight)
     features = CodedFeatures(coded.firsts, counts, coded.ordered, coded.missing)
     alone = AdditiveTerms(features, tuple(request.resolutions))
@@ -434,50 +500,8 @@ def _chosen(
     if isinstance(judge, NumberJudge) and judge.losses.of_quantile:
         judge = _sharpened(chooser, judge, request)
         chooser = replace(chooser, judge=judge)
-    best, judged_stage, judged = choose(chooser, request, coded.features)
-    pairs = judged_stage.pairs
-
-    def training() -> Reading[FittedTerms]:
-        """Train the weights of all rows at the best point, and make pure terms of them."""
-        stage = replace(judged_stage, pairs=dict.fromkeys(pairs, pairs[ALL]))
-        terms, point, losses = stage.terms, best.point, judge.losses
-        columns = terms.columns(coded.base)
-        deviations = deviations_of(columns, best, judged_stage)
-        held_out = judged_stage.rows.held_out(best.weights)
-        for one in judged:
-            one.weights.clear()
-
-        of_scores = max(TRAINED_SCORES // losses.width, sample_size(coded))
-        drawn = sample.smaller(min(TRAINED_VALUES // len(columns.features), TRAINED_ROWS, of_scores)).drawn()
-        n_rows, n_terms = len(drawn.weight), len(columns.features)
-        needed = bytes_of_models(1, losses.width, n_rows, *terms.layers.parts.shape) + 8 * n_rows * n_terms
-        what = f"training an additive model of {n_terms:,} terms with {n_rows:,} sampled rows"
-        memory.check(what, needed, options.memory_limit, "give a larger memory_limit, or fewer features")
-        weight = float(counts[: coded.firsts[1]].sum())
-        share = float(drawn.weight.sum()) / weight
-        places, targets = columns.places_of(drawn.X, columns.n_columns), losses.sampled(drawn)
-        rows = TermRows(columns, terms.layers, places, losses, targets, drawn.weight / share, drawn.fold)
-        most = most_rows(columns, coded.firsts, counts, weight)
-        plain = replace(options, keeping=None)
-        weights_of_all = trained_terms(rows, stage.model(point, ALL), columns, most, request, share > ALL_ROWS)
-        trained, of_training = yield from reads_of(weights_of_all, given, plain)
-        of_columns, intercept = trained.counts, trained.weights[-1]
-        weights, intercept = purified(columns, trained.weights[:-1], intercept, of_columns)
-        for name, direction in request.monotone.items():
-            j = coded.features.index(name)
-            steps = slice(columns.starts[j], columns.starts[j + 1] - int(coded.missing[j]))
-            weights[steps] = monotone_steps(weights[steps], of_columns[steps], direction > 0)
-        residuals = None
-        if isinstance(judge, NumberJudge):
-            intercept = intercept + judge.shift(held_out)
-            residuals = judge.residuals(held_out)
-        curvatures = losses.curvature() * (terms.layers.parts.T @ of_columns) * terms.factors(point["pair_factor"]) ** 2
-        freedom = terms.layers.degrees_of_freedom(curvatures, point["l2"])
-        tables = TermTables(coded.features, of_columns, deviations, freedom, stats.n_rows)
-        reads = report + of_training
-        return FittedTerms(columns, weights, intercept, tables, best, judged, losses, trained, reads, residuals)
-
-    return ChosenTerms(best, judged_stage.terms.columns(coded.base).n_features, report, training())
+    best, stage, judged = choose(chooser, request, coded.features)
+    return ChosenTerms(coded, given, counts, stats, sample, judge, request, options, stage, best, judged, report)
 
 
 def _sharpened(chooser: AdditiveChooser, judge: NumberJudge, request: AdditiveRequest) -> NumberJudge:

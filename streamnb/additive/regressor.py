@@ -197,7 +197,7 @@ class AdditiveRegressor(AdditiveModel, GeneralizedRegressor):
         return chosen
 
     def _train(self, chosen: ChosenTerms) -> Reading[None]:
-        found = yield from chosen.training
+        found = yield from chosen.trained()
         losses: NumberLosses = found.losses
         self._preparation = replace(self._preparation, step=found.step, requested="terms")
         self.report_, self.n_features_in_ = found.report, found.step.n_features
