@@ -36,7 +36,7 @@ MODELS = {  # and the checks that they differ from
     snb.Lasso(): {},
     snb.ElasticNetCV(folds=2, n_alphas=3): OF_FOLDS,
     snb.PoissonRegressor(): {},
-    snb.AdditiveRegressor(l2=1.0, interactions=0, pair_factor=1.0, folds=2, min_count=1): OF_FOLDS,
+    snb.AdditiveRegressor(l2=1.0, interactions=0, pair_factor=1.0, folds=2, min_count=1, tol=1e-2): OF_FOLDS,
     snb.FeatureSelector(): {},  # of counts
     snb.FeatureSelector("fcbf", 2): {},  # of any values, beside others
     snb.CategoryCounters(folds=2): OTHER_FOLDS,
