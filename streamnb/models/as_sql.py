@@ -14,7 +14,6 @@ from streamnb.rows.table_columns import DURATION, INSTANT, PAIR_SEPARATOR, TIME,
 CURE = "save(path) keeps the model"
 MOST = 1_000_000  # numbers in a query
 LEAST_POWER = -700.0
-LARGEST = float(np.finfo(np.float64).max)
 IN_SQLITE = {"year": "%Y", "month": "%m", "hour": "%H"}
 
 
@@ -63,6 +62,13 @@ class Query:
 
     def double(self, value: Any) -> Any:
         return self.exp.cast(value, "double")
+
+    def is_finite(self, x: Any) -> Any:
+        """Whether it is neither NULL, NaN nor infinite.
+
+        DuckDB answers ``x <= 1e308`` by the least and largest value of a Parquet file, which leave out its NaN.
+        """
+        return self.exp.paren(x.copy() - x.copy()).eq(self.number(0.0))
 
     def add(self, name: str, select: Any) -> None:
         """Add the result of a query as a table."""
@@ -302,8 +308,7 @@ def _code_of_number(query: Query, bins: NumberCodes) -> Any:
         below = x.copy() <= query.number(bins.edges[middle])
         return exp.Case().when(below, between(low, middle)).else_(between(middle + 1, high))
 
-    known = x.copy() <= query.number(LARGEST)
-    return exp.Case().when(known, between(0, len(bins.edges))).else_(query.integer(len(bins.edges) + 1))
+    return exp.Case().when(query.is_finite(x), between(0, len(bins.edges))).else_(query.integer(len(bins.edges) + 1))
 
 
 def _add_levels(query: Query, name: str, levels: CategoryCodes) -> None:
@@ -353,14 +358,13 @@ def _of_date(query: Query, date: Any, date_part: str) -> Any:
 
 
 def _number(query: Query, number: Number) -> Any:
-    """A number, the median if it is missing, after its functions."""
+    """A number, the median or NULL if it is missing, after its functions."""
     exp, x = query.exp, query.double(query.column(number.column, "row"))
-    if not np.isnan(number.median):
-        known = exp.Case().when(x.copy() <= query.number(LARGEST), x)
-        x = known.else_(query.number(number.median))
+    x = exp.Case().when(query.is_finite(x), x).else_(query.number(number.median))
     for do, value in number.functions:
         if do == "binary":
-            x = exp.Case().when(x.eq(query.number(0.0)), query.number(0.0)).else_(query.number(1.0))
+            is_zero = exp.Case().when(x.eq(query.number(0.0)), query.number(0.0))
+            x = is_zero.when(x.neq(query.number(0.0)), query.number(1.0))
         elif do == "distance":
             x = exp.Abs(this=exp.paren(x - query.number(value)))
         elif do == "sqrt":
