@@ -110,8 +110,10 @@ def opened(
 
 def warn_of_order(X: Any, y: Any) -> None:
     """Warn if a column y of pandas has the index of X in another order, as rows are matched by their places."""
-    frames = made_by(y, "pandas") and made_by(X, "pandas") and hasattr(X, "iloc")
-    if frames and not X.index.equals(y.index) and X.index.symmetric_difference(y.index, sort=False).empty:
+    if not (made_by(y, "pandas") and made_by(X, "pandas") and hasattr(X, "iloc")) or X.index.equals(y.index):
+        return
+    ours, theirs = X.index.astype(object), y.index.astype(object)
+    if not ours.equals(theirs) and set(ours) == set(theirs):
         warn("y has the index of X in another order, and rows are matched by their places; give y.loc[X.index]")
 
 

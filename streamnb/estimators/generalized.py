@@ -17,6 +17,7 @@ from streamnb.estimators.chosen import ScoredPoints, check_choice, chosen_number
 from streamnb.estimators.errors import RegressionEvaluation
 from streamnb.estimators.judged import HeldOutResiduals
 from streamnb.estimators.newton import ExposedSums, Model, Newton
+from streamnb.estimators.parameters import keeps_parameters
 from streamnb.estimators.regressor import LinearRegressor
 from streamnb.evaluation.judging import EvaluationOptions
 from streamnb.evaluation.slices import MIN_ROWS
@@ -51,6 +52,7 @@ class GeneralizedRegressor(LinearRegressor):
     _power: float
     _keeps_sums = False
 
+    @keeps_parameters
     def __init__(
         self,
         alpha: float = 1.0,
@@ -60,8 +62,7 @@ class GeneralizedRegressor(LinearRegressor):
         tol: float = 1e-6,
         max_passes: int = 50,
     ):
-        self.alpha, self.fit_intercept, self.standardize = alpha, fit_intercept, standardize
-        self.tol, self.max_passes = tol, max_passes
+        pass
 
     @property
     def _loss(self) -> Loss:
@@ -378,6 +379,7 @@ class GeneralizedRegressorCV(GeneralizedRegressor):
 
     _kept_wide = (*LinearRegressor._kept_wide, "alphas_", "deviance_path_")
 
+    @keeps_parameters
     def __init__(
         self,
         *,
@@ -391,8 +393,7 @@ class GeneralizedRegressorCV(GeneralizedRegressor):
         tol: float = 1e-6,
         max_passes: int = 50,
     ):
-        self.alphas, self.n_alphas, self.folds, self.rule, self.seed = alphas, n_alphas, folds, rule, seed
-        self.fit_intercept, self.standardize, self.tol, self.max_passes = fit_intercept, standardize, tol, max_passes
+        pass
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -695,6 +696,7 @@ class TweedieRegressorCV(GeneralizedRegressorCV):
     np.float64(1.0)
     """
 
+    @keeps_parameters
     def __init__(
         self,
         power: float = 0.0,
@@ -710,18 +712,7 @@ class TweedieRegressorCV(GeneralizedRegressorCV):
         tol: float = 1e-6,
         max_passes: int = 50,
     ):
-        self.power, self.link = power, link
-        super().__init__(
-            alphas=alphas,
-            n_alphas=n_alphas,
-            folds=folds,
-            rule=rule,
-            seed=seed,
-            fit_intercept=fit_intercept,
-            standardize=standardize,
-            tol=tol,
-            max_passes=max_passes,
-        )
+        pass
 
     @property
     def _loss(self) -> TweedieLoss:

@@ -125,7 +125,7 @@ def test_labels_in_another_order_than_the_rows_are_told(model, columns):
     for call in (model.fit, model.score):
         with pytest.warns(snb.StreamnbWarning, match=r"another order.*; give y\.loc\[X\.index\]"):
             call(X, y[::-1])
-        call(X, y.set_axis(y.index[::-1] + 1))
+        call(X.set_index([X["n"], X["n"]]), y.set_axis(y.index[::-1] + 1))
 
 
 def test_further_svmlight_files_are_read_as_the_first(tmp_path):
