@@ -337,6 +337,9 @@ def _text_of(query: Query, levels: CategoryCodes) -> Any:
         texts = [exp.DPipe(this=exp.Literal.string(""), expression=query.column(name, "row")) for name in part.columns]
     else:
         texts = [exp.cast(query.column(name, "row"), "text") for name in part.columns]
+        nan, known = "nan" if query.dialect == "duckdb" else "NaN", PAIR_SEPARATOR.join(levels.values)
+        if nan not in known.split(PAIR_SEPARATOR):  # a number that is missing, not a level of this name
+            texts = [exp.Nullif(this=text, expression=exp.Literal.string(nan)) for text in texts]
     if len(texts) == 1:
         return texts[0]
     between = exp.DPipe(this=texts[0], expression=exp.Literal.string(PAIR_SEPARATOR))

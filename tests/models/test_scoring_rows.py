@@ -215,6 +215,13 @@ def test_whole_numbers_and_booleans_are_one_category_whatever_their_type(tmp_pat
         assert found["label"].tolist() == ["a", "b"]
 
 
+def test_nan_of_a_category_is_missing_in_queries(tmp_path):
+    frame = pd.DataFrame({"zip": [7.0, 8.0, np.nan] * 40, "y": ["a", "b", "b"] * 30 + ["b", "a", "a"] * 10})
+    model, rows = snb.LinearNB().fit(snb.table(frame, "y", categorical=["zip"])), frame[["zip"]][:3]
+    found = queried(model, "duckdb", rows, tmp_path).filter(like="probability")
+    np.testing.assert_allclose(found, model.predict_proba(rows), atol=1e-12)
+
+
 REFUSED = {
     "dialect": (dict(path="m.sql", dialect="oracl"), "dialect='oracl' should be one of", "postgres"),
     "no dialect": (dict(path="m.sql"), "needs dialect="),
