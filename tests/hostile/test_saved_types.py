@@ -95,6 +95,7 @@ def may_be(name, what):
         "columns": what == "one less",
         "chosen": what == "one less",  # a search may keep fewer features
         "folds": name.endswith(of_folds),  # the name of an array beside the rows
+        "has_offset_": what == "bool",  # the name of a column
         "done": what == "one less",
         "decisions": name.endswith("/spread/sums/decisions"),  # of files of 0.3: what counts by class tell, too
         "priors": name.endswith(" of a LinearNB/priors"),  # of a member of a stack, which a fit holds against its rows

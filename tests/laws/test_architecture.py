@@ -76,7 +76,7 @@ MOST = {  # `make house` prints what there is
     "files with one importer": 43,
     "conditional expressions per 1,000 statements": 55.1,
     "starred arguments per 1,000 statements": 23.7,
-    "lines of tests": 57_291,
+    "lines of tests": 57_292,
 }
 MET = {  # functions, files and depth of a journey, and its reads of the rows
     "LinearNB().fit(zarr)": (493, 56, 18, 1),
