@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from inspect import signature
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
 from streamnb.core import arguments
-from streamnb.core.guesses import CAUSES, Function, missing
+from streamnb.core.guesses import CAUSES, missing
 from streamnb.problem.penalties import Penalty
 
+P = ParamSpec("P")
 Check = Callable[[str, Any], Any]  # raises unless a parameter, given its name and value, is right
 
 
@@ -56,22 +57,23 @@ def check_one_tau(penalty: Penalty, who: str, cure: str) -> None:
             raise ValueError(f"penalty={part!r} has {what}, but {who} fits one model; {cure}")
 
 
-def keeps_parameters(init: Function) -> Function:
-    """A constructor that keeps each of its parameters as the attribute of this name."""
+def keeps_parameters(init: Callable[P, None]) -> Callable[P, None]:
+    """A constructor that keeps each of its parameters as the attribute of this name; raises TypeError as it does."""
     known = signature(init)
 
     @wraps(init)
-    def keeping(self: Any, *args: Any, **given: Any) -> None:
+    def keeping(*args: P.args, **given: P.kwargs) -> None:
         try:
-            parameters = known.bind(self, *args, **given)
+            parameters = known.bind(*args, **given)
         except TypeError:
-            init(self, *args, **given)  # says so with the name of the class
+            init(*args, **given)  # says so with the name of the class
             raise
         parameters.apply_defaults()
-        for name in list(known.parameters)[1:]:
-            setattr(self, name, parameters.arguments[name])
+        estimator, *values = parameters.arguments.values()
+        for name, value in zip(list(known.parameters)[1:], values, strict=True):
+            setattr(estimator, name, value)
 
-    return keeping  # type: ignore[return-value]
+    return keeping
 
 
 class Parameter:

@@ -68,8 +68,8 @@ DOORS = {  # who may import a library: rooms and modules, function bodies includ
 ABOVE = 4  # classes of ours in the order in which attributes of a public one are looked up, itself among them
 NAMED_ALIKE = {"_Positive": {"dispersion"}, "_Sum": {"parts"}}  # names that users, and files, have for both
 MOST = {  # `make house` prints what there is
-    "expression nodes": 330_428,
-    "statements": 50_135,
+    "expression nodes": 330_446,
+    "statements": 50_137,
     "nodes per statement": 6.59,  # fewer files have fewer imports, which are statements without nodes
     "classes": 709,
     "files": 273,
